@@ -206,6 +206,8 @@ async def test_a_stream_is_one_request_and_a_ring_without_one_what_it_always_was
         rows = [row async for rows in limited.edges_stream(["p:1"]) for row in rows]
         assert rows
         assert limited.requests == 1
+        assert [node async for nodes in limited.nodes_stream() for node in nodes]
+        assert limited.requests == 2
 
 
 async def test_a_store_whose_edges_all_lead_nowhere_is_broken():

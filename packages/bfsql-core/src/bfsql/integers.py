@@ -20,7 +20,17 @@ from collections.abc import (
 from dataclasses import dataclass
 from functools import cached_property, wraps
 from operator import attrgetter, itemgetter
-from typing import Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeAlias, TypeVar, Unpack
+from typing import (
+    Any,
+    Concatenate,
+    NamedTuple,
+    ParamSpec,
+    Protocol,
+    TypeAlias,
+    TypeVar,
+    Unpack,
+    cast,
+)
 
 import numpy as np
 import numpy.typing as npt
@@ -267,8 +277,8 @@ def _forwarded(
 
     @wraps(method, updated=())  # not `__isabstractmethod__`
     def forward(self: ForwardingIntegerGraph, /, *args: _P.args, **named: _P.kwargs) -> _Value:
-        inner: Callable[_P, _Value] = getattr(self._inner, method.__name__)
-        return inner(*args, **named)
+        answer = getattr(self._inner, method.__name__)(*args, **named)
+        return cast("_Value", self._answer(method.__name__, answer))
 
     return forward
 
@@ -288,6 +298,10 @@ class ForwardingIntegerGraph(IntegerGraph):
     def __init__(self, inner: IntegerGraph) -> None:
         self._inner = inner
         self.answer_cache = inner.answer_cache
+
+    def _answer(self, method: str, answer: Any) -> Any:
+        """The answer of a method of the inner columns, for subclasses that do more."""
+        return answer
 
     size = _value_of_inner("size")
     type_names = _value_of_inner("type_names")

@@ -176,7 +176,7 @@ async def test_what_the_cache_holds_is_answered_while_it_is_open(store: Store) -
 
 async def test_a_backend_has_behind_it_what_it_has_by_itself(store: Store) -> None:
     plain, guarded = CachedGraphDb(store), CachedGraphDb(CircuitBreakerBackend(store, max_pause=1))
-    assert plain._own == guarded._own
+    assert plain._abilities == guarded._abilities
     assert [e async for e in guarded.edges_stream(["a"])] == [[("a", "p", "b")]]
     await guarded.close()
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from bfsql import engine
+from bfsql import call, engine
 from bfsql.abc import GraphDbInterface
 from bfsql.cache import CachedGraphDb
 from bfsql.memory import MemoryBackend
-from bfsql.models import BfsQuery, Edge, EntityStub, Node, NodeRecord
+from bfsql.models import BfsQuery, Edge, EntityStub, Node, NodeRecord, Omission
 
 
 async def test_every_primitive_is_asked_once_and_answers_the_same_again(memory, primitives):
@@ -230,3 +230,16 @@ async def test_a_caller_that_wants_part_of_a_respelled_flight_gets_its_own_answe
     both, one = await asyncio.gather(db.get_nodes_batch(["a", "b"]), db.get_nodes_batch(["a"]))
     assert {node.id for node in both} == {"A", "B"}
     assert [node.id for node in one] == ["A"]
+
+
+async def test_what_a_search_without_hits_left_out_is_reported_again():
+    class Partial(MemoryBackend):
+        async def search_entities(self, query, node_types=None):
+            call.omitted(Omission("tea", "out"))
+            return []
+
+    db = CachedGraphDb(Partial())
+    for _ in range(2):
+        with call.scope() as scope:
+            assert await db.search_entities("tea") == []
+            assert scope.omissions == (Omission("tea", "out"),)

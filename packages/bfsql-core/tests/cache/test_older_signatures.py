@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import inspect
+from collections import Counter
 
 import pytest
 
 from bfsql import open_graph
-from bfsql.abc import ForwardingBackend, GraphDbInterface, implements
+from bfsql.abc import Abilities, ForwardingBackend, GraphDbInterface
 from bfsql.cache import CachedGraphDb, CircuitBreakerBackend
 from bfsql.memory import MemoryBackend
-from bfsql.models import EntityStub
+from bfsql.models import EdgeRecord, EntityStub, NodeRecord
 from bfsql_test_support.backends.author_style import SHOP, RestBackend
+from bfsql_test_support.backends.in_memory import BareBackend
+from bfsql_test_support.backends.recording import watched
 
 HITS = [EntityStub("a", "Drug"), EntityStub("b", "Gene"), EntityStub("a", "Drug")]
 
@@ -163,8 +166,51 @@ async def test_a_batch_that_is_missing_runs_over_the_wrapper_whatever_is_around_
     assert sorted(wrapper.nodes) == ["gone", "tea", "water"]
 
 
-async def test_a_guarded_backend_has_the_abilities_of_the_backend():
-    guarded = CircuitBreakerBackend(RestBackend(), max_pause=1)
-    assert not implements(guarded, "edges_batch")
-    assert implements(CircuitBreakerBackend(MemoryBackend(), max_pause=1), "edges_batch")
-    assert implements(Wrapper(RestBackend()), "edges_batch")
+WRAPPERS = [Wrapper, lambda db: CircuitBreakerBackend(db, max_pause=1)]
+
+
+@pytest.mark.parametrize("wrap", WRAPPERS)
+@pytest.mark.parametrize("kind", [RestBackend, MemoryBackend, Older])
+def test_a_wrapper_does_by_itself_what_the_backend_does(kind, wrap):
+    assert Abilities.of(wrap(wrap(kind()))) == Abilities.of(kind())
+
+
+def test_a_wrapper_has_the_methods_that_it_overrides_and_the_signatures_of_its_own():
+    class Batches(ForwardingBackend):
+        get_nodes_batch = MemoryBackend.get_nodes_batch
+        edges_batch = Older.edges_batch
+
+    own = Abilities.of(Batches(RestBackend()))
+    assert own == Abilities(
+        frozenset({"get_nodes_batch", "edges_batch"}), frozenset({"edges_batch"})
+    )
+
+
+def test_a_wrapper_forwards_every_method_of_the_interface():
+    methods = {name for name in vars(GraphDbInterface) if not name.startswith("_")}
+    assert methods <= vars(ForwardingBackend).keys()
+
+
+@pytest.mark.parametrize("wrap", [lambda db: db, *WRAPPERS, lambda db: Wrapper(Wrapper(db))])
+async def test_what_the_eight_lack_is_composed_above_the_cache_whatever_is_around_them(wrap):
+    seeds, ends = [f"s:{i}" for i in range(20)], [f"e:{i}" for i in range(71)]
+    nodes = [NodeRecord(entity_id, "T") for entity_id in (*seeds, *ends)]
+    edges = [EdgeRecord(seeds[i % 20], "to", end) for i, end in enumerate(ends)]
+    backend, watch = watched(BareBackend)([*nodes, *edges])
+    async with open_graph(wrap(backend), hooks=()) as graph:
+        await graph.counted()
+        watch.calls.clear()
+        await graph.bfs_query(seeds, 1, topology_only=True)
+        assert Counter(method for method, _ in watch.calls) == {
+            "get_node": 91,  # once each; a ring that is composed below the cache reads 20 again
+            "edges_from": 20,
+            "edges_to": 20,
+        }
+
+
+async def test_arguments_may_be_named():
+    for db in (CachedGraphDb(Older(SHOP)), CircuitBreakerBackend(Older(SHOP), max_pause=1)):
+        assert set(await db.metadata_for_nodes_batch(ids=["tea"], keys=["name"])) == {"tea"}
+        assert await db.edges_batch(ids=["tea"], direction="in") == []
+        assert (await db.get_node(entity_id="tea")).entity_type == "Drink"
+        assert await db.search_entities(query="tea", node_types=["Drink"])

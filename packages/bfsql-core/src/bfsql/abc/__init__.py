@@ -1,13 +1,6 @@
 """The contract between core and a store: the backend methods, and backends that wrap another."""
 
-from bfsql.abc.delegating import (
-    ForwardingBackend,
-    NormalizedBackend,
-    PassThroughBackend,
-    accepts,
-    implements,
-    normalized,
-)
+from bfsql.abc.delegating import Abilities, ForwardingBackend, NormalizedBackend, normalized
 from bfsql.abc.interface import (
     CONTRACT,
     DEFAULT_NEXT_STEPS,
@@ -24,14 +17,12 @@ __all__ = [
     "DEFAULT_NEXT_STEPS",
     "FAN_OUT",
     "PROVENANCE_EDGES",
+    "Abilities",
     "BatchGraphDb",
     "ForwardingBackend",
     "GraphDbInterface",
     "NormalizedBackend",
-    "PassThroughBackend",
-    "accepts",
     "chunks",
     "each",
-    "implements",
     "normalized",
 ]

@@ -1,77 +1,90 @@
 """Backends that wrap another backend: to change its answers, or to adapt its signatures.
 
-A backend may leave out optional methods, and optional arguments of the methods that it has.
-`normalized` adapts it once, when it is opened; all other code calls full signatures.
+A backend may leave out optional methods, and optional arguments of the methods that it has:
+`Abilities` are what is left. `normalized` adapts it once, when it is opened; all other code calls
+full signatures. A method that it lacks runs over the wrapper that is called: over the cache, which
+then holds the parts.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import (
-    AsyncGenerator,
-    Awaitable,
-    Callable,
-    Collection,
-    Coroutine,
-    Hashable,
-    Iterable,
-    Mapping,
-    Sequence,
-)
-from contextlib import aclosing
-from functools import cache, cached_property, wraps
-from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar, Unpack, cast
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Sequence
+from contextlib import aclosing, nullcontext
+from dataclasses import dataclass
+from functools import cache, cached_property, partial, wraps
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar, cast
 
 from bfsql import call
 from bfsql.abc.interface import GraphDbInterface, takes
-from bfsql.models.condition import PropertyCondition
-from bfsql.models.name_keys import NameKeys
-from bfsql.models.parts import EdgeFilter, TypedTriple, only, part_of
+from bfsql.models.parts import TypedTriple, only, part_of
 from bfsql.models.records import NO_METADATA, Edge, EntityStub, Metadata, Node, Triple, edge_label
 
 if TYPE_CHECKING:  # numpy is imported only by users of columns
-    from bfsql.integers import AnswerCache, IntegerGraph, NumberedRings
+    from bfsql.integers import AnswerCache, NumberedRings
 
 _Value = TypeVar("_Value")
 _P = ParamSpec("_P")
 
-_OPTIONAL_ARGUMENTS = {
+COMPOSED = {
+    "get_nodes_batch": None,
     "edges_batch": "predicates",
     "edges_stream": "predicates",
     "metadata_for_nodes_batch": "keys",
     "metadata_for_edges_batch": "keys",
+    "provenance_for_node": None,
 }
-"""The first argument that older signatures lack, by method."""
-
-_WITH_DEFAULT = (*_OPTIONAL_ARGUMENTS, "get_nodes_batch", "provenance_for_node")
-"""Methods whose defaults call other methods of the same object."""
-
-
-def implements(db: GraphDbInterface, method: str) -> bool:
-    """Whether a backend overrides a method that has a default in the interface."""
-    return getattr(type(_behind(db)), method) is not getattr(GraphDbInterface, method)
+"""The methods whose defaults call other methods of the same object, each with its first argument
+for a part of the answer, which older signatures lack.
+"""
 
 
-def accepts(db: GraphDbInterface, method: str, argument: str) -> bool:
-    """Whether a method of a backend takes an argument that older signatures lack."""
-    return takes(getattr(type(_behind(db)), method), argument)
+@dataclass(frozen=True, slots=True)
+class Abilities:
+    """What a backend does by itself of what core can do in its place."""
+
+    methods: frozenset[str] = frozenset()
+    """The methods of `COMPOSED` that it has."""
+    whole_only: frozenset[str] = frozenset()
+    """The methods of `COMPOSED` that return no part of an answer."""
+
+    @classmethod
+    def of(cls, db: GraphDbInterface) -> Abilities:
+        """The abilities of a backend; what it only forwards is an ability of the inner one."""
+        inner = db._abilities if isinstance(db, ForwardingBackend) else cls()  # noqa: SLF001
+        if isinstance(db, SignatureAdapter):
+            return inner
+        has = {name: getattr(type(db), name) for name in COMPOSED}
+        forwarded = {name for name in has if has[name] is vars(ForwardingBackend)[name]}
+        lacking = {name for name in has if has[name] is vars(GraphDbInterface)[name]}
+        whole = {name for name, part in COMPOSED.items() if part and not takes(has[name], part)}
+        return cls(
+            frozenset(has.keys() - forwarded - lacking | forwarded & inner.methods),
+            frozenset(whole | forwarded & inner.whole_only),
+        )
 
 
 def _forwarded(
-    default: Callable[Concatenate[Any, _P], Coroutine[Any, Any, _Value]],
-) -> Callable[Concatenate[Any, _P], Coroutine[Any, Any, _Value]]:
-    """A method with the signature of the interface that asks the inner backend.
+    default: Callable[Concatenate[Any, _P], _Value],
+) -> Callable[Concatenate[Any, _P], _Value]:
+    """A method with the signature of the interface that calls the inner backend.
 
-    If the inner backend lacks a batch method, its default runs over the object itself.
+    If the inner backend lacks it, its default runs over the object itself.
     """
     name = default.__name__
+    composed = name in COMPOSED
+    through = "_ask" if inspect.iscoroutinefunction(default) else None
+    through = "_stream" if name.endswith("_stream") else through
 
     @wraps(default, updated=())  # not `__isabstractmethod__`
-    async def method(self: ForwardingBackend, /, *args: _P.args, **named: _P.kwargs) -> _Value:
-        if name in _WITH_DEFAULT and name not in self._own:
-            return await default(self, *args, **named)
-        ask: Callable[_P, Awaitable[_Value]] = getattr(self._inner, name)
-        return await self._ask(ask, *args, **named)
+    def method(self: ForwardingBackend, /, *args: _P.args, **named: _P.kwargs) -> _Value:
+        if composed and name not in self._abilities.methods:
+            return default(self, *args, **named)
+        if through is None:
+            answer = getattr(self._inner, name)(*args, **named)
+        else:
+            answer = getattr(self, through)(name, *args, **named)
+        return cast("_Value", answer)
 
     return method
 
@@ -80,7 +93,7 @@ class ForwardingBackend(GraphDbInterface):
     """A backend that passes every call on to another one; subclasses override what they change.
 
     A batch method that the inner backend lacks runs over this object, and thus over what a
-    subclass changes.
+    subclass changes. A subclass that changes the topology has to override `columns`.
 
     Args:
         inner: The backend to call, which may have older signatures.
@@ -90,15 +103,17 @@ class ForwardingBackend(GraphDbInterface):
         self._inner = normalized(inner)
 
     @cached_property
-    def _own(self) -> frozenset[str]:
-        """The methods with a default that the inner backend overrides."""
-        return frozenset(method for method in _WITH_DEFAULT if implements(self._inner, method))
+    def _abilities(self) -> Abilities:
+        """What the inner backend does by itself."""
+        return Abilities.of(self._inner)
 
-    async def _ask(
-        self, method: Callable[_P, Awaitable[_Value]], *args: _P.args, **named: _P.kwargs
-    ) -> _Value:
-        """Call a method of the inner backend; every call but a stream passes through here."""
-        return await method(*args, **named)
+    async def _ask(self, method: str, /, *args: Any, **named: Any) -> Any:
+        """Call a method of the inner backend that returns a value."""
+        return await getattr(self._inner, method)(*args, **named)
+
+    def _stream(self, method: str, /, *args: Any, **named: Any) -> AsyncGenerator[Any]:
+        """Call a method of the inner backend that yields batches."""
+        return cast("AsyncGenerator[Any]", getattr(self._inner, method)(*args, **named))
 
     search_entities = _forwarded(GraphDbInterface.search_entities)
     edges_from = _forwarded(GraphDbInterface.edges_from)
@@ -108,57 +123,16 @@ class ForwardingBackend(GraphDbInterface):
     metadata_for_edge = _forwarded(GraphDbInterface.metadata_for_edge)
     entity_types = _forwarded(GraphDbInterface.entity_types)
     predicates = _forwarded(GraphDbInterface.predicates)
-    get_nodes_batch = _forwarded(GraphDbInterface.get_nodes_batch)
-    edges_batch = _forwarded(GraphDbInterface.edges_batch)
-    metadata_for_nodes_batch = _forwarded(GraphDbInterface.metadata_for_nodes_batch)
-    metadata_for_edges_batch = _forwarded(GraphDbInterface.metadata_for_edges_batch)
-    outline = _forwarded(GraphDbInterface.outline)
-    provenance_for_node = _forwarded(GraphDbInterface.provenance_for_node)
-    comprehensive = _forwarded(GraphDbInterface.comprehensive)
-    next_steps = _forwarded(GraphDbInterface.next_steps)
-    ping = _forwarded(GraphDbInterface.ping)
-    may_write = _forwarded(GraphDbInterface.may_write)
-
-    def edges_stream(
-        self, ids: Sequence[str], **part: Unpack[EdgeFilter]
-    ) -> AsyncGenerator[Sequence[Triple] | Sequence[TypedTriple]]:
-        """A ring in batches, or a part of it."""
-        own = "edges_stream" in self._own
-        stream = self._inner.edges_stream if own else super().edges_stream
-        return stream(ids, **part)
-
-    def nodes_stream(
-        self,
-        *,
-        entity_types: Collection[str] | None = None,
-        conditions: Sequence[PropertyCondition] = (),
-    ) -> AsyncGenerator[Sequence[Node]]:
-        """The entities of some types, in batches."""
-        return self._inner.nodes_stream(entity_types=entity_types, conditions=conditions)
-
-    def lists_entities(self) -> bool:
-        """Whether the inner backend lists its entities."""
-        return self._inner.lists_entities()
-
-    def filters_exactly(self, condition: PropertyCondition) -> bool:
-        """Whether the inner backend yields only nodes that meet a condition."""
-        return self._inner.filters_exactly(condition)
-
-    def name_keys(self) -> NameKeys:
-        """The keys of the inner backend that mean `name`."""
-        return self._inner.name_keys()
-
-    def columns(self) -> IntegerGraph | None:
-        """The graph in integers; a subclass that changes the topology has to override this."""
-        return self._inner.columns()
-
-    def changed(self) -> Hashable | None:
-        """Whether the inner backend's store holds another graph."""
-        return self._inner.changed()
 
     async def close(self) -> None:
-        """Close the inner backend."""
+        """Close the inner backend, not by `_ask`: a breaker lets that pass at any time."""
         await self._inner.close()
+
+
+# The others are not abstract, so a type checker finds them in the interface.
+for _name, _default in vars(GraphDbInterface).items():
+    if inspect.isfunction(_default) and _name not in vars(ForwardingBackend):
+        setattr(ForwardingBackend, _name, _forwarded(_default))
 
 
 class NormalizedBackend(ForwardingBackend):
@@ -174,12 +148,6 @@ class NormalizedBackend(ForwardingBackend):
 
     narrows = True
     answers: AnswerCache | None = None
-
-    async def search_entities(
-        self, query: str, node_types: list[str] | None = None
-    ) -> list[EntityStub]:
-        """Candidates of the requested types, each once, in the backend's order."""
-        return list(await super().search_entities(query, node_types))
 
     def forget_schema(self) -> None:
         """If there is a cache, make it request the schema again."""
@@ -210,54 +178,18 @@ async def edges_up_to(
     return edges
 
 
-class PassThroughBackend(NormalizedBackend):
-    """A backend that changes nothing; its optional abilities are those of the inner backend."""
-
-    async def few_edges(self, ids: Sequence[str], most: int) -> set[Triple] | None:
-        """The ring of a few nodes; None if it has more than `most` edges."""
-        return await edges_up_to(most, self.edges_stream(ids))
-
-
-def _behind(db: GraphDbInterface) -> GraphDbInterface:
-    return _behind(db._inner) if isinstance(db, PassThroughBackend) else db  # noqa: SLF001
-
-
-def _through_account(
-    receive: Callable[[Any, Any], Any],
-) -> Callable[[Callable[..., Coroutine[Any, Any, _Value]]], Any]:
-    """A decorator of a method whose values come into the account of the current call.
-
-    What the backend itself holds while it reads is released then.
-
-    Args:
-        receive: Returns an answer as the call holds it, given the first argument of the method.
-    """
-
-    def decorated(method: Callable[..., Coroutine[Any, Any, _Value]]) -> Any:
-        @wraps(method, updated=())
-        async def through(self: Any, /, *args: Any, **named: Any) -> Any:
-            if call.memory() is None:
-                return await method(self, *args, **named)
-            with call.borrowed():
-                answer = await method(self, *args, **named)
-            return receive(next(iter((*args, *named.values()))), answer)
-
-        return through
-
-    return decorated
-
-
-def _label(key: str | Edge | Triple) -> str:
-    return key if isinstance(key, str) else edge_label(key)
-
-
-def _metadata(key: str | Edge, metadata: Metadata) -> Metadata:
-    return _by_key(None, {key: metadata})[key]
+# --- values in the account of the current call, by the first argument of a method --------------
 
 
 def _by_key(_: Any, found: dict[Any, Metadata]) -> dict[Any, Metadata]:
     scope = call.current()
-    return found if scope is None or scope.is_shared else call.receive(found, _label)
+    if scope is None or scope.is_shared:
+        return found
+    return call.receive(found, lambda key: key if isinstance(key, str) else edge_label(key))
+
+
+def _metadata(key: str | Edge, metadata: Metadata) -> Metadata:
+    return _by_key(None, {key: metadata})[key]
 
 
 def _nodes(_: Any, nodes: Iterable[Node]) -> list[Node]:
@@ -270,21 +202,34 @@ def _nodes(_: Any, nodes: Iterable[Node]) -> list[Node]:
     return [node._replace(metadata=known.get(node.id, NO_METADATA)) for node in nodes]
 
 
-def _node(_: Any, node: Node) -> Node:
-    return _nodes(None, [node])[0] if node.metadata else node
-
-
-def _stubs(query: str, stubs: list[EntityStub]) -> list[EntityStub]:
+def _stubs(query: str, stubs: Iterable[EntityStub]) -> list[EntityStub]:
+    stubs = list(stubs)
     names: Metadata = {stub.id: stub.name for stub in stubs}
     shown = call.receive({query: names})[query]
     return stubs if shown is names else [one._replace(name=shown.get(one.id)) for one in stubs]
 
 
-def _evidence(entity_id: str, evidence: dict[str, Any]) -> dict[str, Any]:
-    return dict(_metadata(entity_id, evidence))
+_RECEIPT: dict[str, Callable[[Any, Any], Any]] = {
+    "search_entities": _stubs,
+    "get_node": lambda key, node: _nodes(key, [node])[0] if node.metadata else node,
+    "get_nodes_batch": _nodes,
+    "metadata_for_node": _metadata,
+    "metadata_for_edge": _metadata,
+    "metadata_for_nodes_batch": _by_key,
+    "metadata_for_edges_batch": _by_key,
+    "provenance_for_node": _metadata,
+}
+"""How the answer of a method comes into the account; what the store held for it is released."""
 
 
-class SignatureAdapter(PassThroughBackend):
+_UNCOUNTED = nullcontext()
+
+
+def _of_keys(found: Any, _: Any, keys: Collection[str] | None = None) -> Any:
+    return found if keys is None else only(found, keys)
+
+
+class SignatureAdapter(NormalizedBackend):
     """A backend of any signatures, with full ones.
 
     Signatures are inspected once, here. `search_entities` may lack `node_types` or take
@@ -300,95 +245,61 @@ class SignatureAdapter(PassThroughBackend):
     def __init__(self, inner: GraphDbInterface) -> None:
         self._inner = inner
         self._types_by = _node_types_by(type(inner).search_entities)
-        self._whole_only = frozenset(
-            method
-            for method, argument in _OPTIONAL_ARGUMENTS.items()
-            if not accepts(inner, method, argument)
-        )
 
-    async def _ask(
-        self, method: Callable[_P, Awaitable[_Value]], *args: _P.args, **named: _P.kwargs
-    ) -> _Value:
-        answer: Any = method(*args, **named)
-        return cast("_Value", await answer if inspect.isawaitable(answer) else answer)
+    async def _ask(self, method: str, /, *args: Any, **named: Any) -> Any:
+        if not args and named:  # the first argument by its name
+            args = (named.pop(next(iter(named))),)
+        ask, whole = getattr(self._inner, method), method in self._abilities.whole_only
+        receive = None if call.memory() is None else _RECEIPT.get(method)
+        with _UNCOUNTED if receive is None else call.borrowed():
+            answer = ask(args[0]) if whole else ask(*args, **named)
+            answer = await answer if inspect.isawaitable(answer) else answer
+        if COMPOSED.get(method) == "keys":  # of which a backend may return more
+            answer = _of_keys(answer, *args, **named)
+        elif whole:
+            answer = part_of(answer, *args, **named)
+        return answer if receive is None else receive(args[0], answer)
 
-    get_node = _through_account(_node)(PassThroughBackend.get_node)
-    get_nodes_batch = _through_account(_nodes)(PassThroughBackend.get_nodes_batch)
-    metadata_for_node = _through_account(_metadata)(PassThroughBackend.metadata_for_node)
-    metadata_for_edge = _through_account(_metadata)(PassThroughBackend.metadata_for_edge)
-    provenance_for_node = _through_account(_evidence)(PassThroughBackend.provenance_for_node)
+    def _stream(self, method: str, /, *args: Any, **named: Any) -> AsyncGenerator[Any]:
+        if method == "nodes_stream":  # whose metadata the call holds for one batch at a time
+            nodes = super()._stream(method, *args, **named)
+            return call.transient(_each(nodes, partial(_nodes, None)))
+        if method in self._abilities.whole_only:
+            return _each(
+                super()._stream(method, next(iter((*args, *named.values())))),
+                lambda rows: part_of(rows, *args, **named),
+            )
+        return super()._stream(method, *args, **named)
 
-    @_through_account(_stubs)
     async def search_entities(
         self, query: str, node_types: list[str] | None = None
     ) -> list[EntityStub]:
         """Candidates of the requested types, each once, in the backend's order."""
-        search, types = self._inner.search_entities, list(node_types or ())
-        if types and self._types_by == "name":
-            found = await self._ask(search, query, node_types=types)
-        elif types and self._types_by == "position":
-            found = await self._ask(search, query, types)
-        else:
-            found = await self._ask(search, query)
+        types = list(node_types or ())
+        by_name = {"node_types": types} if types and self._types_by == "name" else {}
+        by_position = [types] if types and self._types_by == "position" else []
+        found = await self._ask("search_entities", query, *by_position, **by_name)
         first: dict[str, EntityStub] = {}
         for stub in found:
             if not types or stub.entity_type in types:
                 first.setdefault(stub.id, stub)
         return list(first.values())
 
-    def _supported(self, method: str, **arguments: Any) -> dict[str, Any]:
-        """The optional arguments of a method, if the backend takes them."""
-        return {} if method in self._whole_only else arguments
-
-    async def edges_batch(self, ids: Sequence[str], **part: Unpack[EdgeFilter]) -> Iterable[Triple]:
-        """A ring or a part of it, filtered here if the backend returns only whole rings."""
-        supported = self._supported("edges_batch", **part)
-        ring = await super().edges_batch(ids, **supported)
-        return ring if supported else part_of(ring, ids, **part)
-
-    async def edges_stream(
-        self, ids: Sequence[str], **part: Unpack[EdgeFilter]
-    ) -> AsyncGenerator[Sequence[Triple] | Sequence[TypedTriple]]:
-        """A ring in batches, or a part of it, filtered here as in `edges_batch`."""
-        whole = "edges_stream" in self._whole_only
-        ring = self._inner.edges_stream(ids) if whole else super().edges_stream(ids, **part)
-        async with aclosing(ring) as batches:
-            async for rows in batches:
-                yield part_of(rows, ids, **part) if whole else rows
-
-    @_through_account(_by_key)
-    async def metadata_for_nodes_batch(
-        self, ids: Sequence[str], keys: Collection[str] | None = None
-    ) -> Mapping[str, Metadata]:
-        """Metadata by id, of these keys only."""
-        supported = self._supported("metadata_for_nodes_batch", keys=keys)
-        found = await super().metadata_for_nodes_batch(ids, **supported)
-        return found if keys is None else only(found, keys)
-
-    @_through_account(_by_key)
-    async def metadata_for_edges_batch(
-        self, edges: Collection[Triple], keys: Collection[str] | None = None
-    ) -> Mapping[Triple, Metadata]:
-        """Metadata by triple, of these keys only."""
-        supported = self._supported("metadata_for_edges_batch", keys=keys)
-        found = await super().metadata_for_edges_batch(edges, **supported)
-        return found if keys is None else only(found, keys)
-
-    def nodes_stream(self, **part: Any) -> AsyncGenerator[Sequence[Node]]:
-        """The entities of some types, whose metadata the call holds for one batch at a time."""
-
-        async def received() -> AsyncGenerator[Sequence[Node]]:
-            async with aclosing(self._inner.nodes_stream(**part)) as batches:
-                async for nodes in batches:
-                    yield _nodes(None, nodes)
-
-        return call.transient(received())
-
     def forget_schema(self) -> None:
         """Do nothing: there is no cache."""
 
+    async def few_edges(self, ids: Sequence[str], most: int) -> set[Triple] | None:
+        """The ring of a few nodes; None if it has more than `most` edges."""
+        return await edges_up_to(most, self.edges_stream(ids))
+
     def numbered(self) -> None:
         """None, because there is no cache."""
+
+
+async def _each(batches: AsyncGenerator[Any], change: Callable[[Any], Any]) -> AsyncGenerator[Any]:
+    async with aclosing(batches):
+        async for batch in batches:
+            yield change(batch)
 
 
 def normalized(db: GraphDbInterface) -> NormalizedBackend:

@@ -19,15 +19,14 @@ import logging
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import aclosing, contextmanager
-from functools import wraps
-from typing import Any, Concatenate, Literal, ParamSpec, TypeAlias, TypeVar
+from functools import partial
+from typing import Any, Literal, TypeAlias
 
 from bfsql import call
-from bfsql.abc import GraphDbInterface, PassThroughBackend
+from bfsql.abc import GraphDbInterface
+from bfsql.abc.delegating import SignatureAdapter
 from bfsql.errors import CircuitOpen, EmbeddingFailed, StoreUnavailable
 
-P = ParamSpec("P")
-T = TypeVar("T")
 State: TypeAlias = Literal["closed", "open", "half-open"]
 
 FIRST_PAUSE = 0.5
@@ -192,27 +191,8 @@ class Breaker:
         self.failures, self.last_error = 0, None
 
 
-def _watched(
-    stream: Callable[Concatenate[Any, P], AsyncGenerator[T]],
-) -> Callable[Concatenate[Any, P], AsyncGenerator[T]]:
-    """The stream behind a breaker; each batch counts as a response of the store."""
-
-    @wraps(stream)
-    async def watched(
-        self: CircuitBreakerBackend, /, *args: P.args, **named: P.kwargs
-    ) -> AsyncGenerator[T]:
-        await self.breaker.admit()
-        with self.breaker.watching():
-            async with aclosing(stream(self, *args, **named)) as batches:
-                async for batch in batches:
-                    self.breaker.answered()
-                    yield batch
-
-    return watched
-
-
-class CircuitBreakerBackend(PassThroughBackend):
-    """A backend behind a breaker.
+class CircuitBreakerBackend(SignatureAdapter):
+    """A backend behind a breaker, with full signatures.
 
     Args:
         inner: The backend to call.
@@ -224,15 +204,20 @@ class CircuitBreakerBackend(PassThroughBackend):
 
     def __init__(self, inner: GraphDbInterface, max_pause: float) -> None:
         super().__init__(inner)
-        self.breaker = Breaker(self._inner.ping, max_pause)
+        self.breaker = Breaker(partial(super()._ask, "ping"), max_pause)
 
-    async def _ask(self, method: Callable[P, Awaitable[T]], *args: P.args, **named: P.kwargs) -> T:
+    async def _ask(self, method: str, /, *args: Any, **named: Any) -> Any:
         await self.breaker.admit()
         with self.breaker.watching():
             return await super()._ask(method, *args, **named)
 
-    edges_stream = _watched(PassThroughBackend.edges_stream)
-    nodes_stream = _watched(PassThroughBackend.nodes_stream)
+    async def _stream(self, method: str, /, *args: Any, **named: Any) -> AsyncGenerator[Any]:
+        await self.breaker.admit()
+        with self.breaker.watching():
+            async with aclosing(super()._stream(method, *args, **named)) as batches:
+                async for batch in batches:
+                    self.breaker.answered()
+                    yield batch
 
     async def close(self) -> None:
         """Stop probing and close the backend."""

@@ -6,12 +6,12 @@ It is a backend itself, so that no backend caches and no caller knows of it.
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from functools import wraps
-from operator import itemgetter
-from typing import Any, Concatenate, ParamSpec, TypeVar, Unpack
+from operator import attrgetter, itemgetter
+from typing import Any, TypeVar, Unpack, cast
 
-from bfsql.abc import ForwardingBackend, GraphDbInterface, NormalizedBackend, accepts
+from bfsql.abc import GraphDbInterface, NormalizedBackend
 from bfsql.abc.delegating import edges_up_to
 from bfsql.cache.rings import HeldRings
 from bfsql.cache.singleflight import CachedMethod, CachedParts, CachePolicy
@@ -27,27 +27,59 @@ from bfsql.cache.store import (
     snapshots,
 )
 from bfsql.integers import ForwardingIntegerGraph, IntegerGraph
-from bfsql.models import (
-    NO_METADATA,
-    Edge,
-    EdgeFilter,
-    EntityStub,
-    Metadata,
-    Node,
-    Outline,
-    PropertyCondition,
-    Triple,
-)
+from bfsql.models import NO_METADATA, EdgeFilter, Metadata, Node, Outline, Triple
 from bfsql.models.parts import only
 from bfsql.models.records import edge_label
 from bfsql.observer import NO_OBSERVERS, Observers
 
 K = TypeVar("K", str, Triple)
-_Value = TypeVar("_Value")
-_P = ParamSpec("_P")
+_Method = TypeVar("_Method", bound=Callable[..., Any])
 
 MAX_RECORDS = 500_000
 """Records held by default: nodes, edges and pieces of metadata."""
+
+
+def _cached_method(
+    method: _Method,
+    place: str,
+    *,
+    key: Callable[..., Any] | None = None,
+    keep: Callable[[Any], Any] | None = None,
+    give: Callable[[Any], Any] | None = None,
+) -> _Method:
+    """A method of which each distinct request is made once.
+
+    Args:
+        method: The method without the cache.
+        place: The attribute that holds its answers.
+        key: Returns the key of an answer, given the arguments; None if it is the only argument,
+            or without any the name of the method.
+        keep: Converts an answer to what is held; None if it is held as it is.
+        give: Converts what is held to an answer that a caller may change; None if it may.
+    """
+    name, cache_at = method.__name__, attrgetter(place)
+
+    @wraps(method, updated=())
+    async def answer(self: CachedGraphDb, /, *args: Any, **named: Any) -> Any:
+        cache: CachedMethod[Any] = cache_at(self)
+        if key is not None:
+            asked = key(*args, **named)
+        else:
+            asked = args[0] if args else next(iter(named.values()), name)
+
+        async def fetch(_: list[Any]) -> dict[Any, Any]:
+            try:
+                value = await method(self, *args, **named)
+            except cache.absence:
+                return {}
+            return {asked: value if keep is None else keep(value)}
+
+        found = await cache.many([asked], fetch, name)
+        if asked not in found:
+            raise KeyError(asked)
+        return found[asked] if give is None else give(found[asked])
+
+    return cast("_Method", answer)
 
 
 class CachedGraphDb(NormalizedBackend):
@@ -84,96 +116,59 @@ class CachedGraphDb(NormalizedBackend):
         lifetime = FOREVER if ttl is None else ttl
         policy = CachePolicy(CacheBudget(maxsize), lifetime, clock, observers)
         brief: dict[str, Any] = {"ids": False, "is_brief": _holds_nothing}
-        self._search: CachedMethod[Any] = CachedMethod(
-            "search_entities", policy, weigh=lengths, **brief
-        )
-        self._leaving: CachedMethod[str] = CachedMethod("edges_from", policy, weigh=lengths)
-        self._entering: CachedMethod[str] = CachedMethod("edges_to", policy, weigh=lengths)
+        detail: dict[str, Any] = {"keep": snapshots, "give": restored, "weigh": pages}
         self._policy, self._bounds = policy, {"max_nodes": max_nodes, "max_edges": max_edges}
+        self._search: CachedMethod[Any] = CachedMethod(policy, weigh=lengths, **brief)
+        self._leaving: CachedMethod[str] = CachedMethod(policy, weigh=lengths)
+        self._entering: CachedMethod[str] = CachedMethod(policy, weigh=lengths)
         self._rings = self._no_rings()
         self.answers = HeldAnswers(policy.budget, policy.ttl, policy.clock)
-        self._nodes: CachedMethod[str] = CachedMethod("get_nodes_batch", policy, weigh=node_pages)
-        detail: dict[str, Any] = {"keep": snapshots, "give": restored, "weigh": pages}
-        nodes, edges = "metadata_for_nodes_batch", "metadata_for_edges_batch"
-        self._by_key = frozenset(
-            batch for batch in (nodes, edges) if accepts(backend, batch, "keys")
-        )
-        self._node_metadata: CachedParts[str] = CachedParts(nodes, policy, **detail)
-        self._edge_metadata: CachedParts[Triple] = CachedParts(
-            edges, policy, **detail, id_of=edge_label
-        )
-        self._provenance: CachedMethod[Any] = CachedMethod(
-            "provenance_for_node", policy, **detail, id_of=itemgetter(0)
-        )
+        self._nodes: CachedMethod[str] = CachedMethod(policy, weigh=node_pages)
+        self._node_metadata: CachedParts[str] = CachedParts(policy, **detail)
+        self._edge_metadata: CachedParts[Triple] = CachedParts(policy, **detail, id_of=edge_label)
+        self._provenance: CachedMethod[Any] = CachedMethod(policy, **detail, id_of=itemgetter(0))
         # Small and used by every session, so it has its own budget and is never evicted.
         schema = CachePolicy(CacheBudget(1_000), lifetime, clock, observers)
-        self._schema: CachedMethod[str] = CachedMethod("", schema, **brief)
+        self._schema: CachedMethod[str] = CachedMethod(schema, **brief)
 
-    # --- the eight ----------------------------------------------------------
-
-    async def search_entities(
-        self, query: str, node_types: list[str] | None = None
-    ) -> list[EntityStub]:
-        """Candidates; a search without matches is cached only for a few seconds."""
-        key = (query, tuple(node_types or ()))
-
-        async def fetch(_: list[Any]) -> dict[Any, tuple[EntityStub, ...]]:
-            found = tuple(await self._inner.search_entities(query, list(key[1])))
-            return {key: found} if found else {}
-
-        return list((await self._search.many([key], fetch)).get(key, ()))
-
-    async def edges_from(self, entity_id: str) -> list[Edge]:
-        """All edges that leave the entity."""
-        ask = lambda: _tuple(self._inner.edges_from(entity_id))
-        return list(await self._leaving.one(entity_id, ask))
-
-    async def edges_to(self, entity_id: str) -> list[Edge]:
-        """All edges that enter the entity."""
-        ask = lambda: _tuple(self._inner.edges_to(entity_id))
-        return list(await self._entering.one(entity_id, ask))
-
-    async def get_node(self, entity_id: str) -> Node:
-        """Id and type."""
-
-        async def ask() -> Node:
-            return own_node(await self._inner.get_node(entity_id))
-
-        node: Node = await self._nodes.one(entity_id, ask, "get_node")
-        return own_node(node)
-
-    async def metadata_for_node(self, entity_id: str) -> Metadata:
-        """Everything the store knows of the entity, in a new mapping."""
-        ask = lambda: self._inner.metadata_for_node(entity_id)
-        metadata: Metadata = await self._node_metadata.whole.one(
-            entity_id, ask, "metadata_for_node"
-        )
-        return metadata
-
-    async def metadata_for_edge(self, edge: Edge) -> Metadata:
-        """Everything the store knows of the edge, in a new mapping."""
-        ask = lambda: self._inner.metadata_for_edge(edge)
-        triple = (edge[0], edge[1], edge[2])
-        metadata: Metadata = await self._edge_metadata.whole.one(triple, ask, "metadata_for_edge")
-        return metadata
-
-    async def entity_types(self) -> list[str]:
-        """The types, requested once."""
-        ask = lambda: _tuple(self._inner.entity_types())
-        return list(await self._schema.one("entity_types", ask))
-
-    async def predicates(self) -> list[str]:
-        """The predicates, requested once."""
-        ask = lambda: _tuple(self._inner.predicates())
-        return list(await self._schema.one("predicates", ask))
-
-    # --- batches ------------------------------------------------------------
+    search_entities = _cached_method(
+        NormalizedBackend.search_entities,
+        "_search",
+        key=lambda query, node_types=None: (query, tuple(node_types or ())),
+        keep=tuple,
+        give=list,
+    )
+    edges_from = _cached_method(NormalizedBackend.edges_from, "_leaving", keep=tuple, give=list)
+    edges_to = _cached_method(NormalizedBackend.edges_to, "_entering", keep=tuple, give=list)
+    get_node = _cached_method(NormalizedBackend.get_node, "_nodes", keep=own_node, give=own_node)
+    metadata_for_node = _cached_method(NormalizedBackend.metadata_for_node, "_node_metadata.whole")
+    metadata_for_edge = _cached_method(
+        NormalizedBackend.metadata_for_edge,
+        "_edge_metadata.whole",
+        key=lambda edge: tuple(edge[:3]),
+    )
+    provenance_for_node = _cached_method(
+        NormalizedBackend.provenance_for_node,
+        "_provenance",
+        key=lambda entity_id, limit: (entity_id, limit),
+        give=dict,
+    )
+    entity_types = _cached_method(NormalizedBackend.entity_types, "_schema", keep=tuple, give=list)
+    predicates = _cached_method(NormalizedBackend.predicates, "_schema", keep=tuple, give=list)
+    comprehensive = _cached_method(NormalizedBackend.comprehensive, "_schema", keep=bool)
+    next_steps = _cached_method(NormalizedBackend.next_steps, "_schema", keep=str)
+    outline = _cached_method(NormalizedBackend.outline, "_schema")
 
     async def get_nodes_batch(self, ids: Sequence[str]) -> list[Node]:
         """The nodes that exist; those not in the cache are requested in one batch."""
-        if "get_nodes_batch" not in self._own:
+        if "get_nodes_batch" not in self._abilities.methods:
             return list(await super().get_nodes_batch(ids))
-        nodes = await self._nodes.many(ids, self._fetch_nodes)
+
+        async def fetch(missing: list[str]) -> dict[str, Node]:
+            found = await self._ask("get_nodes_batch", missing)
+            return {n.id: n if n.metadata is NO_METADATA else own_node(n) for n in found}
+
+        nodes = await self._nodes.many(ids, fetch, "get_nodes_batch")
         return [own_node(node) if node.metadata else node for node in nodes.values()]
 
     async def edges_batch(self, ids: Sequence[str], **part: Unpack[EdgeFilter]) -> list[Triple]:
@@ -189,14 +184,9 @@ class CachedGraphDb(NormalizedBackend):
         """A ring or a part of it, held as a whole."""
         yield await self.edges_batch(ids, **part)
 
-    def nodes_stream(
-        self,
-        *,
-        entity_types: Collection[str] | None = None,
-        conditions: Sequence[PropertyCondition] = (),
-    ) -> AsyncGenerator[Sequence[Node]]:
+    def nodes_stream(self, **part: Any) -> AsyncGenerator[Sequence[Node]]:
         """The entities of some types, from the store itself."""
-        stream = super().nodes_stream(entity_types=entity_types, conditions=conditions)
+        stream = super().nodes_stream(**part)
         if not self._observers.watch_store or not self.lists_entities():
             return stream
         return self._observers.store_stream("nodes_stream", stream)
@@ -216,12 +206,12 @@ class CachedGraphDb(NormalizedBackend):
 
     async def few_edges(self, ids: Sequence[str], most: int) -> set[Triple] | None:
         """The ring of a few nodes, from the store itself."""
-        ring = edges_up_to(most, ForwardingBackend.edges_stream(self, ids))
+        ring = edges_up_to(most, super().edges_stream(ids))
         return await self._observers.store_call("edges_stream", ring)
 
     def numbered(self) -> HeldRings | None:
         """The rings that are held; None if the backend returns edges one node at a time."""
-        if self._own.isdisjoint({"edges_batch", "edges_stream"}):
+        if self._abilities.methods.isdisjoint({"edges_batch", "edges_stream"}):
             return None
         if len(self._rings.numbering) > self._policy.budget.maxsize:
             self._rings.cache.drop()
@@ -229,51 +219,41 @@ class CachedGraphDb(NormalizedBackend):
         return self._rings
 
     def _no_rings(self) -> HeldRings:
-        typed = "edges_stream" in self._own
+        typed = "edges_stream" in self._abilities.methods
         return HeldRings(self._inner, self._policy, **self._bounds, typed=typed)
 
     async def metadata_for_nodes_batch(
         self, ids: Sequence[str], keys: Collection[str] | None = None
     ) -> Mapping[str, Metadata]:
         """Metadata by id; records not in the cache are requested in one batch."""
-        if "metadata_for_nodes_batch" not in self._own:
-            return await super().metadata_for_nodes_batch(ids, keys)
-        ask = self._inner.metadata_for_nodes_batch
-        return await self._metadata(self._node_metadata, ids, keys, ask)
+        return await self._metadata("metadata_for_nodes_batch", self._node_metadata, ids, keys)
 
     async def metadata_for_edges_batch(
         self, edges: Collection[Triple], keys: Collection[str] | None = None
     ) -> Mapping[Triple, Metadata]:
         """Metadata by triple; records not in the cache are requested in one batch."""
-        if "metadata_for_edges_batch" not in self._own:
-            return await super().metadata_for_edges_batch(edges, keys)
-
-        async def ask(
-            missing: Sequence[Triple], keys: Collection[str] | None
-        ) -> dict[Triple, Metadata]:
-            found = await self._inner.metadata_for_edges_batch(missing, keys)
-            return {(s, p, o): metadata for (s, p, o), metadata in found.items()}
-
         asked = [(s, p, o) for s, p, o in edges]
-        return await self._metadata(self._edge_metadata, asked, keys, ask)
+        return await self._metadata("metadata_for_edges_batch", self._edge_metadata, asked, keys)
 
-    async def provenance_for_node(self, entity_id: str, limit: int) -> dict[str, Any]:
-        """Evidence, in a new mapping."""
-        ask = lambda: NormalizedBackend.provenance_for_node(self, entity_id, limit)
-        return dict(await self._provenance.one((entity_id, limit), ask))
+    async def _metadata(
+        self, batch: str, cache: CachedParts[K], records: Sequence[K], keys: Collection[str] | None
+    ) -> dict[K, Metadata]:
+        """Metadata from a cache, and by one batch for records that it does not hold.
 
-    async def comprehensive(self) -> bool:
-        """Whether the two lists are complete, requested once."""
-        return bool(await self._schema.one("comprehensive", super().comprehensive))
+        Some keys are taken from whole records, or read alone if the backend can do so.
+        """
+        if batch not in self._abilities.methods:
+            return dict(await getattr(super(), batch)(records, keys))
+        wanted = None if keys is None else frozenset(keys)
+        part = None if batch in self._abilities.whole_only else wanted
 
-    async def next_steps(self) -> str:
-        """The backend's advice, requested once."""
-        return str(await self._schema.one("next_steps", super().next_steps))
+        async def fetch(missing: list[K]) -> dict[K, Metadata]:
+            return dict(await self._ask(batch, missing, part))
 
-    async def outline(self) -> Outline | None:
-        """An outline of the graph, requested once."""
-        outline: Outline | None = await self._schema.one("outline", super().outline)
-        return outline
+        if part is None:
+            return only(await cache.whole.many(records, fetch, batch), wanted)
+        held, rest = await cache.part(records, part, fetch, batch)
+        return only(held, wanted) | rest
 
     def forget_schema(self) -> None:
         """Request the lists, the outline and the advice again when they are next needed."""
@@ -293,61 +273,12 @@ class CachedGraphDb(NormalizedBackend):
         finally:
             await super().close()
 
-    # --- batches of the backend's own -------------------------------------------
-
-    async def _fetch_nodes(self, missing: list[str]) -> dict[str, Node]:
-        found = await self._inner.get_nodes_batch(missing)
-        return {n.id: n if n.metadata is NO_METADATA else own_node(n) for n in found}
-
-    async def _metadata(
-        self,
-        cache: CachedParts[K],
-        records: Sequence[K],
-        keys: Collection[str] | None,
-        ask: Callable[[Sequence[K], Collection[str] | None], Awaitable[Mapping[K, Metadata]]],
-    ) -> dict[K, Metadata]:
-        """Metadata from a cache, and by one batch for records that it does not hold.
-
-        Some keys are taken from whole records, or read alone if the backend can do so.
-        """
-
-        async def fetch(missing: list[K]) -> dict[K, Metadata]:
-            return dict(await ask(missing, None))
-
-        if keys is None or cache.method not in self._by_key:
-            return only(await cache.whole.many(records, fetch), keys)
-        wanted = frozenset(keys)
-
-        async def fetch_part(missing: list[K]) -> dict[K, Metadata]:
-            return only(await ask(missing, wanted), wanted)
-
-        held, read = await cache.part(records, wanted, fetch_part)
-        return only(held, wanted) | read
-
 
 def _holds_nothing(answer: Any) -> bool:
     """Whether an answer is an empty list, or the outline of an empty graph."""
     if isinstance(answer, Outline):
         return not answer.node_counts and not answer.relations
     return bool(answer == ())
-
-
-async def _tuple(answer: Any) -> tuple[Any, ...]:
-    return tuple(await answer)
-
-
-def _observed(
-    method: Callable[Concatenate[Any, _P], _Value], observe: Callable[[Observers, str, _Value], Any]
-) -> Callable[Concatenate[Any, _P], _Value]:
-    """The method, of whose calls the observers are notified."""
-    name = f"columns.{method.__name__}"
-
-    @wraps(method)
-    def observed(self: ObservedIntegerGraph, /, *args: _P.args, **named: _P.kwargs) -> _Value:
-        answer: _Value = observe(self.observers, name, method(self, *args, **named))
-        return answer
-
-    return observed
 
 
 class ObservedIntegerGraph(ForwardingIntegerGraph):
@@ -364,8 +295,10 @@ class ObservedIntegerGraph(ForwardingIntegerGraph):
         super().__init__(inner)
         self.observers = observers
 
-    find = _observed(ForwardingIntegerGraph.find, Observers.store_call)
-    ids = _observed(ForwardingIntegerGraph.ids, Observers.store_call)
-    types = _observed(ForwardingIntegerGraph.types, Observers.store_call)
-    rings = _observed(ForwardingIntegerGraph.rings, Observers.store_stream)
-    nodes = _observed(ForwardingIntegerGraph.nodes, Observers.store_stream)
+    def _answer(self, method: str, answer: Any) -> Any:
+        name = f"columns.{method}"
+        if method in {"find", "ids", "types"}:
+            return self.observers.store_call(name, answer)
+        if method in {"rings", "nodes"}:
+            return self.observers.store_stream(name, answer)
+        return answer

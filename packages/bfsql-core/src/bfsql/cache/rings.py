@@ -52,7 +52,7 @@ class HeldRings:
         self.numbering = Numbering()
         self.typed = typed
         self._backend = backend
-        self.cache: CachedParts[str] = CachedParts("edges_batch", policy, weigh=_edges)
+        self.cache: CachedParts[str] = CachedParts(policy, weigh=_edges)
         self._max_nodes, self._max_edges = max_nodes, max_edges
 
     async def rings(
@@ -80,10 +80,10 @@ class HeldRings:
         predicates, direction = part.get("predicates"), part.get("direction")
         if predicates is None and direction is None:
             fetch = partial(self._fetch, max_nodes)
-            return _joined((await self.cache.whole.many(ids, fetch)).values())
+            return _joined((await self.cache.whole.many(ids, fetch, "edges_batch")).values())
         kept = None if predicates is None else frozenset(predicates)
         fetch = partial(self._read, {"predicates": kept, "direction": direction}, None)
-        held, read = await self.cache.part(ids, (kept, direction), fetch)
+        held, read = await self.cache.part(ids, (kept, direction), fetch, "edges_batch")
         return np.concatenate([self._part_of(held, part), _joined(read.values())])
 
     def _part_of(self, rings: Mapping[str, bytes], part: EdgeFilter) -> IntArray:

@@ -9,15 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import time
-from collections.abc import (
-    AsyncIterator,
-    Awaitable,
-    Callable,
-    Collection,
-    Hashable,
-    Iterable,
-    Sequence,
-)
+from collections.abc import Awaitable, Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar
 
@@ -34,6 +26,8 @@ Fetch: TypeAlias = Callable[[list[K]], Awaitable[dict[K, Any]]]
 
 UNKNOWN_SECONDS = 5.0
 """Seconds for which an unknown id, or a brief answer, is held."""
+PIECE = workers.SMALL * 10
+"""Keys that are looked up in 2 ms, between which the event loop goes on with other calls."""
 
 
 class SharedCall(Generic[T]):
@@ -145,8 +139,6 @@ class CachedMethod(Generic[K]):
     """One backend method and its answers by key: cached, under way, or requested now.
 
     Args:
-        method: The name of the method, for observers. If it covers several methods, the name of
-            the batch method. Empty if the keys are names of methods.
         policy: How long answers are valid, and how many of them are held.
         keep: Converts answers to immutable values for the cache; None if they are
             immutable already.
@@ -156,11 +148,13 @@ class CachedMethod(Generic[K]):
         id_of: The id that a key is about; omissions reported for that id belong to the key.
         is_brief: Whether an answer is held only for `UNKNOWN_SECONDS`, because the store may
             soon have more: an empty list, for instance.
+
+    Attributes:
+        absence: The errors that say that the store does not have a key.
     """
 
     def __init__(
         self,
-        method: str,
         policy: CachePolicy,
         *,
         keep: Callable[[dict[K, Any]], dict[K, Any]] | None = None,
@@ -172,8 +166,7 @@ class CachedMethod(Generic[K]):
     ) -> None:
         self._id_of = id_of
         self._is_brief = is_brief
-        self._absence: tuple[type[Exception], ...] = (KeyError,) if ids else ()
-        self._method = method
+        self.absence: tuple[type[Exception], ...] = (KeyError,) if ids else ()
         self._policy = policy
         self._observers = policy.observers
         self._keep = keep
@@ -185,34 +178,7 @@ class CachedMethod(Generic[K]):
         self._any_omission = False  # of an answer that is or was cached
         self._calls: dict[SharedCall[_Fetched[K]], frozenset[K]] = {}
 
-    async def one(
-        self, key: K, ask: Callable[[], Awaitable[Any]], method: str | None = None
-    ) -> Any:
-        """The answer for one key.
-
-        Args:
-            key: The requested key.
-            ask: Calls the backend.
-            method: The name of the method, for observers, if it is not the batch method.
-
-        Raises:
-            KeyError: The store does not have the key; the backend raised it now or recently.
-        """
-
-        async def fetch(_: list[K]) -> dict[K, Any]:
-            try:
-                return {key: await ask()}
-            except self._absence:
-                return {}
-
-        answers = await self.many([key], fetch, method)
-        if key not in answers:
-            raise KeyError(key)
-        return answers[key]
-
-    async def many(
-        self, keys: Iterable[K], fetch: Fetch[K], method: str | None = None
-    ) -> dict[K, Any]:
+    async def many(self, keys: Iterable[K], fetch: Fetch[K], method: str) -> dict[K, Any]:
         """The answers by key: cached answers, answers under way, and one batch for the rest.
 
         Keys for which the store has nothing are left out. Omissions that belong to any of the
@@ -221,13 +187,15 @@ class CachedMethod(Generic[K]):
         wanted = list(dict.fromkeys(keys))
         answers: dict[K, Any] = {}
         missing: list[K] = []
-        async for some in _pieces(wanted):
-            found, unheld = self._look_up(some, alone=len(wanted) == 1)
+        for start in range(0, len(wanted), PIECE):
+            piece = wanted[start : start + PIECE]
+            found, unheld = self._look_up(piece, alone=len(wanted) == 1)
             answers |= found
             missing += unheld
+            if len(wanted) > PIECE:
+                await asyncio.sleep(0)
         if wanted and self._observers.watch_cache:
-            name = method or self._method or str(wanted[0])
-            self._observers.cache_asked(name, len(wanted) - len(missing), len(missing))
+            self._observers.cache_asked(method, len(wanted) - len(missing), len(missing))
         if not missing:
             return answers
         joinable, missing = await self._joinable(missing)
@@ -244,8 +212,10 @@ class CachedMethod(Generic[K]):
     async def complete(self, keys: Sequence[K]) -> dict[K, Any]:
         """The cached answers without omissions, by key."""
         found: dict[K, Any] = {}
-        async for some in _pieces(keys):
-            found |= self._held.find(some, self._policy.clock())
+        for start in range(0, len(keys), PIECE):
+            found |= self._held.find(keys[start : start + PIECE], self._policy.clock())
+            if len(keys) > PIECE:
+                await asyncio.sleep(0)
         if self._any_omission:
             found = {key: value for key, value in found.items() if not self._held.omissions([key])}
         return found if self._give is None else self._give(found)
@@ -304,11 +274,7 @@ class CachedMethod(Generic[K]):
         return shared, missing
 
     async def _join(
-        self,
-        shared_call: SharedCall[_Fetched[K]],
-        keys: list[K],
-        fetch: Fetch[K],
-        method: str | None,
+        self, shared_call: SharedCall[_Fetched[K]], keys: list[K], fetch: Fetch[K], method: str
     ) -> dict[K, Any]:
         """The answers of a call that another caller began; if it is ended, those of a new call."""
         try:
@@ -329,14 +295,11 @@ class CachedMethod(Generic[K]):
         mine = dict(cached) if whole else {k: cached[k] for k in keys if k in cached}
         return mine if self._give is None else self._give(mine)
 
-    def _start(
-        self, missing: list[K], fetch: Fetch[K], method: str | None
-    ) -> SharedCall[_Fetched[K]]:
+    def _start(self, missing: list[K], fetch: Fetch[K], method: str) -> SharedCall[_Fetched[K]]:
         requested = frozenset(missing)
 
         async def ask(scope: call.Scope) -> _Fetched[K]:
-            name = method or self._method or str(missing[0])
-            values = await self._observers.store_call(name, fetch(missing))
+            values = await self._observers.store_call(method, fetch(missing))
             values, cached = self._received(values)
             omissions = _by_key(scope.omissions, missing, self._id_of)
             fetched = _Fetched(values, cached, omissions, requested)
@@ -377,26 +340,23 @@ class CachedParts(Generic[K]):
     """One backend method that returns whole answers by key, or a part of each.
 
     Args:
-        method: As in `CachedMethod`.
         policy: As in `CachedMethod`.
         **options: Further arguments of `CachedMethod`.
 
     Attributes:
-        method: The name of the method.
         whole: Whole answers, by key.
         parts: Parts of answers, by key and part.
     """
 
-    def __init__(self, method: str, policy: CachePolicy, **options: Any) -> None:
-        self.method = method
+    def __init__(self, policy: CachePolicy, **options: Any) -> None:
         id_of = options.pop("id_of", lambda key: key)
-        self.whole: CachedMethod[K] = CachedMethod(method, policy, **options, id_of=id_of)
+        self.whole: CachedMethod[K] = CachedMethod(policy, **options, id_of=id_of)
         self.parts: CachedMethod[tuple[K, Hashable]] = CachedMethod(
-            method, policy, **options, id_of=lambda part: id_of(part[0])
+            policy, **options, id_of=lambda part: id_of(part[0])
         )
 
     async def part(
-        self, keys: Iterable[K], part: Hashable, fetch: Fetch[K]
+        self, keys: Iterable[K], part: Hashable, fetch: Fetch[K], method: str
     ) -> tuple[dict[K, Any], dict[K, Any]]:
         """Whole answers that are cached, and the part of the other answers.
 
@@ -404,6 +364,7 @@ class CachedParts(Generic[K]):
             keys: The requested keys.
             part: What is requested of each answer.
             fetch: Requests this part for some keys from the backend.
+            method: The name of the method, for observers.
         """
         keys = list(keys)
         held = await self.whole.complete(keys)
@@ -412,8 +373,9 @@ class CachedParts(Generic[K]):
             read = await fetch([key for key, _ in missing])
             return {(key, part): answer for key, answer in read.items()}
 
-        rest = await self.parts.many([(key, part) for key in keys if key not in held], fetch_part)
-        return held, {key: answer for (key, _), answer in rest.items()}
+        rest = [(key, part) for key in keys if key not in held]
+        read = await self.parts.many(rest, fetch_part, method)
+        return held, {key: answer for (key, _), answer in read.items()}
 
     def drop(self) -> None:
         """Leave the shared budget."""
@@ -424,15 +386,6 @@ class CachedParts(Generic[K]):
         """End the calls under way."""
         await self.whole.close()
         await self.parts.close()
-
-
-async def _pieces(keys: Sequence[K]) -> AsyncIterator[Sequence[K]]:
-    """Keys in pieces that take 2 ms each, between which the event loop goes on with other calls."""
-    size = workers.SMALL * 10
-    for first in range(0, len(keys), size):
-        if first:
-            await asyncio.sleep(0)
-        yield keys[first : first + size]
 
 
 def _by_key(

@@ -82,7 +82,7 @@ async def classified_search(
     """
     redacts = isinstance(db, RedactedGraphDb)
     given = max(most, MOST_HITS)
-    stubs = (await call.within(db.search_entities(query, list(types))))[:given]
+    stubs = list(await call.within(db.search_entities(query, list(types))))[:given]
     wanted = NameQuery(query)
     try:
         called, late = await call.within(_called(db, wanted, stubs)), False

@@ -16,7 +16,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from functools import lru_cache
 from typing import Any, Self
 
-from bfsql.abc import GraphDbInterface
+from bfsql.abc import Abilities, GraphDbInterface
 from bfsql.errors import ToolError
 from bfsql.graph import Graph, open_graph
 from bfsql.masking import shorten
@@ -39,7 +39,7 @@ class Reference:
     """The six tools over the reference for a backend, which is opened for the first new call."""
 
     def __init__(self, db: GraphDbInterface, records: Sequence[GraphRecord]) -> None:
-        default = type(db).provenance_for_node is GraphDbInterface.provenance_for_node
+        default = "provenance_for_node" not in Abilities.of(db).methods
         self._kind = PlainReference if default else MemoryBackend
         self._records = records
         content = hashlib.sha256(repr(records).encode(errors="surrogatepass"))

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from bfsql.abc import GraphDbInterface, implements
+from bfsql.abc import Abilities, GraphDbInterface
 from bfsql.answers import Answer
 from bfsql.answers.clean import clean_metadata
 from bfsql.cache import CachedGraphDb
@@ -186,9 +186,9 @@ def _asks(db: GraphDbInterface) -> list[Ask]:
         return [stub.id for stub in await db.search_entities("spoke 7")]
 
     asks: list[Ask] = [node, ring, leaving, search]
-    if implements(db, "edges_stream"):
+    if "edges_stream" in Abilities.of(db).methods:
         asks.append(lambda: _streamed(db))
-    if implements(db, "columns"):
+    if db.columns() is not None:
         asks.append(lambda: _in_columns(db))
     return asks
 

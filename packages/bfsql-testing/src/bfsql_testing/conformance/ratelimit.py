@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import ParamSpec, TypeVar, Unpack
+from typing import Any
 
-from bfsql.abc import ForwardingBackend, GraphDbInterface, implements
-from bfsql.models import Triple
-from bfsql.models.parts import EdgeFilter, TypedTriple
-
-_P = ParamSpec("_P")
-_Value = TypeVar("_Value")
+from bfsql.abc import ForwardingBackend, GraphDbInterface
 
 
 class RateLimitedGraphDb(ForwardingBackend):
@@ -25,33 +20,23 @@ class RateLimitedGraphDb(ForwardingBackend):
     Args:
         inner: The backend to call.
         rate: Maximum number of requests per second; 0 for no bound.
-
-    Attributes:
-        inner: The wrapped backend.
     """
 
     def __init__(self, inner: GraphDbInterface, rate: float) -> None:
         super().__init__(inner)
-        self.inner = inner
         self._interval = 1 / rate if rate else 0.0
         self._next = 0.0
         self.requests = 0
 
-    async def edges_stream(
-        self, ids: Sequence[str], **part: Unpack[EdgeFilter]
-    ) -> AsyncGenerator[Sequence[Triple] | Sequence[TypedTriple]]:
-        """A ring in batches, which is one request."""
-        if implements(self.inner, "edges_stream"):
-            await self._turn()
-        async with aclosing(super().edges_stream(ids, **part)) as batches:
-            async for rows in batches:
-                yield rows
-
-    async def _ask(
-        self, method: Callable[_P, Awaitable[_Value]], *args: _P.args, **named: _P.kwargs
-    ) -> _Value:
+    async def _ask(self, method: str, /, *args: Any, **named: Any) -> Any:
         await self._turn()
         return await super()._ask(method, *args, **named)
+
+    async def _stream(self, method: str, /, *args: Any, **named: Any) -> AsyncGenerator[Any]:
+        await self._turn()
+        async with aclosing(super()._stream(method, *args, **named)) as batches:
+            async for rows in batches:
+                yield rows
 
     async def _turn(self) -> None:
         """Wait until the next request may start."""

@@ -79,7 +79,7 @@ async def found_by_name(trial: Trial) -> None:
             if not isinstance(name, str) or not any(c.isalnum() for c in name):
                 continue
             named += 1
-            hits = await normalized(db).search_entities(name)
+            hits = list(await normalized(db).search_entities(name))
             same = sum(stub.name in (None, name) for stub in hits)
             if entity_id not in {stub.id for stub in hits} and same >= min(MOST, len(hits) or 1):
                 trial.odd(f"More nodes than a search returns have the name {name!r}.")
@@ -279,7 +279,7 @@ async def search_crowd(trial: Trial) -> None:
                 f"A search for 'Paris' of type {entity_type} gave {len(found)} candidates; thirty "
                 "have that name.",
             )
-        none = await normalized(db).search_entities("Paris", ["no such type"])
+        none = list(await normalized(db).search_entities("Paris", ["no such type"]))
         expect(not none, f"A search for a type that does not exist gave {none[:3]}.")
 
 

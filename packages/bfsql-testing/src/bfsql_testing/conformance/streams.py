@@ -8,7 +8,7 @@ from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
 from bfsql import call
-from bfsql.abc import GraphDbInterface, implements, normalized
+from bfsql.abc import Abilities, GraphDbInterface, normalized
 from bfsql.models import GraphRecord
 from bfsql_testing.conformance.graphs import hub, node_ids, tangled
 from bfsql_testing.conformance.harness import (
@@ -25,7 +25,6 @@ from bfsql_testing.conformance.harness import (
     ring_of,
 )
 from bfsql_testing.conformance.isolation import soon
-from bfsql_testing.conformance.ratelimit import RateLimitedGraphDb
 
 STREAM = "the backend contract: edges_stream gives the ring of edges_batch in batches"
 
@@ -35,7 +34,7 @@ async def _streaming(
     trial: Trial, records: Sequence[GraphRecord]
 ) -> AsyncIterator[tuple[GraphDbInterface, list[str]]]:
     async with looked_at(trial, records) as (db, ids):
-        if not implements(db.inner if isinstance(db, RateLimitedGraphDb) else db, "edges_stream"):
+        if "edges_stream" not in Abilities.of(db).methods:
             raise Untried("The backend has no edges_stream of its own.")
         yield db, ids
 
