@@ -20,17 +20,7 @@ from collections.abc import (
 from dataclasses import dataclass
 from functools import cached_property, wraps
 from operator import attrgetter, itemgetter
-from typing import (
-    Any,
-    Concatenate,
-    NamedTuple,
-    ParamSpec,
-    Protocol,
-    TypeAlias,
-    TypeVar,
-    Unpack,
-    cast,
-)
+from typing import Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeAlias, TypeVar, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -277,8 +267,9 @@ def _forwarded(
 
     @wraps(method, updated=())  # not `__isabstractmethod__`
     def forward(self: ForwardingIntegerGraph, /, *args: _P.args, **named: _P.kwargs) -> _Value:
-        answer = getattr(self._inner, method.__name__)(*args, **named)
-        return cast("_Value", self._answer(method.__name__, answer))
+        name = method.__name__
+        answer: _Value = self._answer(name, getattr(self._inner, name)(*args, **named))
+        return answer
 
     return forward
 
