@@ -46,6 +46,7 @@ OUT_OF_REACH = {
     "predicates and directions; describe_schema(seeds=[...]) counts the others": "100 predicates",
     "are missing too: …": "more than five such nodes in one answer, once in some thousand calls",
     "is the name of …": "comes with tables whose columns are names",
+    "were not counted, because the store could not do that in time": "time",
 }
 """Notes that drawn calls need not have, each with the reason."""
 PARTS = """

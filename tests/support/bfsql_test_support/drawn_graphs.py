@@ -145,7 +145,7 @@ def drawn_graph(number: int) -> DrawnGraph:
             name, more = draw.choice(NAMES), draw.choice(("", f" {node[-2:]}"))
             metadata["name"] = f"{NAMES[2]} {node[-2:]}" if namesakes else name + more
         records.append(["node", node, draw.choice(types), metadata])
-    if namesakes and ids:  # as in a table: one type, and a column with nine values
+    if namesakes and records:  # as in a table: one type, and a column with nine values
         records[0][3]["name"] = NAMES[2]
         for place, record in enumerate(records):
             record[2], record[3]["code"] = types[0], f"c{place % 9}"

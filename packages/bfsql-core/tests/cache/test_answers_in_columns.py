@@ -8,6 +8,7 @@ import pytest
 
 from bfsql import Graph, Limits
 from bfsql.cache import CachedGraphDb
+from bfsql.engine import path
 from bfsql.integers import IntArray, Ring
 from bfsql.models import EdgeRecord, NodeRecord
 from bfsql_test_support.backends.columns import ColumnsOverMemory, PlainColumns
@@ -101,13 +102,21 @@ async def test_another_path_is_walked_anew() -> None:
         assert Counted.rings_read == before + read, asked
 
 
-async def test_a_path_without_a_walk_is_walked_anew() -> None:
-    graph = opened()
-    for _ in range(2):
+@pytest.mark.parametrize("is_whole", [True, False], ids=["whole", "cut off"])
+async def test_a_path_without_a_walk_is_held_unless_a_bound_cut_off_its_explanation(
+    is_whole: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not is_whole:
+        cut = property(lambda _: False, lambda *_: None)
+        monkeypatch.setattr(path._DeadEndSearch, "is_whole", cut, raising=False)
+    graph, texts = opened(), []
+    for turn in range(2):
         before = Counted.rings_read
         found = await graph.bfs_query(seeds=["n1"], path=["-knows->"])
         assert found.content["node_count"] == 0
-        assert Counted.rings_read > before
+        assert (Counted.rings_read > before) == (not turn or not is_whole)
+        texts.append(found.text)
+    assert texts[0] == texts[1]
 
 
 async def test_another_question_is_searched_anew() -> None:
