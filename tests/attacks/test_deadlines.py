@@ -38,7 +38,7 @@ HARD: dict[str, Metadata] = {
     "numbers": {"v": list(range(N))},
     "texts": {"v": [f"\u00e9{k}" for k in range(N)]},
     "a long text": {"v": "\u00e9\u0301 " * 8 * N},
-    "keys": {f"k{k}": "\u202e" for k in range(N // 2)},
+    "keys": {f"k{k}": "\u202e" for k in range(N // 4)},
 }
 
 

@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 
+from bfsql.deadline import checked
 from bfsql.models.matching import LONGEST
 
 
@@ -36,7 +37,8 @@ class KnownNames:
         """The spellings of each of the three names, or fewer, that are most like a text."""
         if len(written) > LONGEST:  # comparing two such texts takes the square of their length
             return []
-        near = difflib.get_close_matches(written.casefold(), self._by_folded)
+        every = checked([*self._by_folded])
+        near = difflib.get_close_matches(written.casefold(), every)
         return [self._by_folded[folded] for folded in near]
 
     def at(self, text: str, place: int) -> Iterator[str]:
@@ -82,7 +84,7 @@ class KnownNames:
     @cached_property
     def _by_folded(self) -> dict[str, list[str]]:
         folded: dict[str, list[str]] = {}
-        for name in self.names:
+        for name in checked([*self.names]):
             folded.setdefault(name.casefold(), []).append(name)
         return folded
 
