@@ -80,7 +80,7 @@ def test_the_containers_have_options_that_there_are(serve: set[str]) -> None:
 @pytest.mark.parametrize("page", PAGES)
 def test_the_pages_name_options_and_settings_that_there_are(page: str, serve: set[str]) -> None:
     text = re.sub(r"```.*?```", "", (ROOT / page).read_text("utf-8"), flags=re.DOTALL)
-    others = {"--apply", "--tag"}  # of `bfsql index` and of `docker build`
+    others = {"--apply", "--tag", "--repository", "--require-hashes"}  # of other programs
     assert set(OPTION.findall(text)) - others <= serve
     named = set(re.findall(r"`([a-z]+_[a-z_]+)`", text))
     named -= {name for name in named if name.startswith(("bfsql_", "process_"))}

@@ -81,7 +81,7 @@ UNLIKE: tuple[dict[str, Any], ...] = (
     {"seeds": ["Result[score>0]"]},
     {"seeds": ["Result[score>0]"], "limit": 0, "facets": ["score"]},
     {"seeds": ["Result[score<2020-03][score!=high]"]},
-    {"seeds": ["Result[score=high]", "Result[score=true]"]},
+    {"seeds": ["Result[score=high]", "Result[score!=true]"]},
     {"seeds": ["Query:*"], "where": ["-has-> Result[score>0]"]},
     {"seeds": ["Query[-has-> Result[score>0]]"]},
     {"seeds": ["Query:*"], "path": ["-has-> Result[score>2]"]},
