@@ -8,6 +8,7 @@ end are counted as those of a path's answer are.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
@@ -129,8 +130,8 @@ class PatternSearch:
     async def _number(self, pattern: Pattern) -> int:
         """The number of nodes of a pattern, counted once for all calls.
 
-        It is negative if the store does not count them in a tenth of the call's time, which is not
-        tried again for a few minutes.
+        It is negative if the store does not count them in a second, or less if time is short.
+        That is not tried again for a few minutes.
         """
         if pattern in self._counted:
             return self._counted[pattern]
@@ -140,7 +141,10 @@ class PatternSearch:
             return int(held[0])
         with call.joined() as under_way, under_way.own_omissions(kept=False) as gaps:
             try:
-                async with call.time_limit(0.1), aclosing(self.batches(pattern)) as batches:
+                async with (
+                    asyncio.timeout(call.seconds_left(1.0, 0.1)),
+                    aclosing(self.batches(pattern)) as batches,
+                ):
                     async for handles, _ in batches:
                         count += len(handles)
             except Exception as fault:  # noqa: BLE001 - a driver's own; an answer does without
