@@ -2,8 +2,10 @@
 
 import asyncio
 import json
+import tracemalloc
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 
 import asyncpg
 import pytest
@@ -88,6 +90,27 @@ async def test_records_of_one_node_are_one_row_and_parallel_edges_are_rows(load,
     assert tuple(b) == ("owl:Thing", None, None, None, None)
     rows = await owner.fetch("SELECT confidence, source_documents FROM relationship ORDER BY 1")
     assert [tuple(row) for row in rows] == [(0.5, '["q","p"]'), (0.9, None)]
+
+
+async def test_memory_does_not_grow_with_the_records_of_one_node(settings, owner) -> None:
+    peaks = []
+    for number in (10_000, 40_000):
+        records = (
+            NodeRecord("a", "T" if i % 2 else "", {"note": "x" * 100, f"k{i % 10}": i % 10})
+            for i in range(number)
+        )
+        tracemalloc.start(1)
+        try:
+            report = await load_graph(settings, chain([NodeRecord("b", "T")], records))
+            peaks.append(tracemalloc.get_traced_memory()[1])
+        finally:
+            tracemalloc.stop()
+        assert (report.nodes, report.duplicate_nodes) == (2, number - 1)
+        [row] = await owner.fetch("SELECT * FROM entity WHERE entity_id = 'a'")
+        assert row["entity_type"] == "T"
+        known = json.loads(row["properties"])
+        assert known == {"note": "x" * 100} | {f"k{i}": i for i in range(10)}
+    assert peaks[1] < 1.3 * peaks[0] + 1_000_000
 
 
 async def test_a_column_holds_only_what_it_gives_back_as_it_was(load, owner) -> None:

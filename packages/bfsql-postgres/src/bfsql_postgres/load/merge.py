@@ -13,9 +13,11 @@ process for 500,000 edges, whose whole load takes 17.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from bfsql.loading.intake import EXAMPLES, sample_step
+from bfsql.loading.intake import EXAMPLES, Merging, sample_step
 from bfsql.models.json_values import encode
 from bfsql.models.load import LoadOptions, LoadReport
 from bfsql.models.merge import combined, merge_node_records, sorted_union
@@ -47,6 +49,7 @@ class GraphMerge:
         self._nodes, self._edges = tables.path(ENTITY.name), tables.path(RELATIONSHIP.name)
         self._described, self._passage = tables.path(DESCRIBED), tables.path(PASSAGE)
         self._missing, self._evidenced = tables.scratch("missing"), tables.scratch("evidenced")
+        self._unfinished: Merging[NodeRecord] = Merging(self._merged)
 
     async def merge(self, named: Iterable[tuple[str, str]] = ()) -> None:
         """Merge nodes, edges, their ends, and evidence; `named`: types with keys of their names."""
@@ -78,21 +81,35 @@ class GraphMerge:
             f"WHERE NOT EXISTS (SELECT FROM {twice} AS t WHERE t.entity_id = d.entity_id)",
             self._options.default_type,
         )
-        names = ("entity_type", *ENTITY.values)
-        groups = ", ".join(f"array_agg({name} ORDER BY place)" for name in names)
         await self._through(
-            f"SELECT entity_id, {groups} FROM {twice} JOIN {self._described} USING (entity_id) "
-            "GROUP BY entity_id",
-            lambda rows: self._tables.copy(ENTITY.name, map(self._merged_node, rows)),
+            f"SELECT entity_id, entity_type, {values} FROM {twice} JOIN {self._described} "
+            'USING (entity_id) ORDER BY entity_id COLLATE "C", place',
+            self._merge_nodes,
         )
+        await self._put_nodes([self._unfinished])
 
-    def _merged_node(self, row: Record) -> tuple[Any, ...]:
-        entity_id, types, *columns = row
-        metadata = [ENTITY.joined(values) for values in zip(*columns, strict=True)]
-        records = [NodeRecord(entity_id, *one) for one in zip(types, metadata, strict=True)]
-        self._report.duplicate_nodes += len(records) - 1
-        entity_type, merged = merge_node_records(records, self._options.default_type)
-        return (entity_id, entity_type, *ENTITY.split(merged))
+    async def _merge_nodes(self, rows: Sequence[Record]) -> None:
+        """Merge nodes in the order of their ids, but for the last, whose records may go on."""
+        finished: list[Merging[NodeRecord]] = []
+        for entity_id, own in groupby(rows, itemgetter(0)):
+            records = [NodeRecord(entity_id, kind, ENTITY.joined(cells)) for _, kind, *cells in own]
+            if not self._unfinished.records or self._unfinished.records[0].id != entity_id:
+                finished.append(self._unfinished)
+                self._unfinished = Merging(self._merged)
+            for record in records:
+                self._unfinished.add(record)
+        await self._put_nodes(finished)
+
+    async def _put_nodes(self, nodes: Sequence[Merging[NodeRecord]]) -> None:
+        """Write nodes, each with all its records, and count these."""
+        groups = [one for one in nodes if one.records]
+        self._report.duplicate_nodes += sum(one.number - 1 for one in groups)
+        merged = (self._merged(one.records) for one in groups)
+        cells = ((one.id, one.entity_type, *ENTITY.split(one.metadata)) for one in merged)
+        await self._tables.copy(ENTITY.name, cells)
+
+    def _merged(self, records: Sequence[NodeRecord]) -> NodeRecord:
+        return NodeRecord(records[0].id, *merge_node_records(records, self._options.default_type))
 
     async def _finish_edges(self) -> None:
         await self._tables.index(RELATIONSHIP)
