@@ -182,7 +182,7 @@ class Failing(Slow):
     """A store that fails on an operator that it does not know."""
 
     async def count(self):
-        raise NotImplementedError("unlike")
+        raise ValueError("unlike")
 
 
 class Partial(Slow):
