@@ -55,7 +55,7 @@ class SharedLoads:
 
         @asynccontextmanager
         async def filled(records: Sequence[GraphRecord]) -> AsyncIterator[GraphDbInterface]:
-            await self._turn(pickle.dumps(list(records)))
+            await self._turn(await asyncio.to_thread(pickle.dumps, list(records)))
             yield await self._backend(fill, records)
 
         return filled
