@@ -31,7 +31,7 @@ from bfsql.arrays import (
     within,
 )
 from bfsql.engine.conditions import Query
-from bfsql.engine.table import AnswerTable, count_of
+from bfsql.engine.table import AnswerTable
 from bfsql.engine.thresholds import FEW_EDGES, PLACED
 from bfsql.integers import IntArray, IntegerGraph, Ring
 from bfsql.models import (
@@ -47,7 +47,7 @@ from bfsql.models import (
     Triple,
 )
 from bfsql.models.parts import only, present
-from bfsql.query.properties import DEGREE, PATHS
+from bfsql.query.properties import DEGREE, DISTINCT, PATHS
 from bfsql.workers import off_loop
 
 if TYPE_CHECKING:
@@ -132,8 +132,8 @@ class Pages:
         """The numbers of the listed nodes on a page of a path."""
         paths = np.asarray(self.table.numbers[PATHS])[self._start : self._start + len(ids)]
         distinct = measures = None
-        if query.count_distinct is not None:
-            distinct = self._numbers_of(count_of(query.count_distinct), ids)
+        if DISTINCT in self.table.numbers:
+            distinct = self._numbers_of(DISTINCT, ids)
         if query.measure:
             columns = [self._numbers_of(text, ids) for text in query.measure]
             several = len(columns) > 1

@@ -218,15 +218,16 @@ class Merging(Generic[T]):
             self._room = BATCH + sum(map(len, lists))  # else each would be sorted often
 
 
+def node_merging(default_type: str) -> Merging[NodeRecord]:
+    """The records of one node, still without any."""
+    return Merging(lambda some: NodeRecord(some[0].id, *merge_node_records(some, default_type)))
+
+
 def merged_node(
     records: Iterable[NodeRecord], default_type: str, report: LoadReport
 ) -> tuple[str, dict[str, Any]]:
     """Type and metadata of the node that some records describe, which are counted."""
-
-    def merge(some: list[NodeRecord]) -> NodeRecord:
-        return NodeRecord(some[0].id, *merge_node_records(some, default_type))
-
-    merging, typed = Merging(merge), dict[str, NodeRecord]()
+    merging, typed = node_merging(default_type), dict[str, NodeRecord]()
     for record in records:
         merging.add(record)
         if record.metadata != {"name": record.id}:

@@ -17,7 +17,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from bfsql.loading.intake import EXAMPLES, Merging, sample_step
+from bfsql.loading.intake import EXAMPLES, Merging, node_merging, sample_step
 from bfsql.models.json_values import encode
 from bfsql.models.load import LoadOptions, LoadReport
 from bfsql.models.merge import combined, merge_node_records, sorted_union
@@ -49,7 +49,7 @@ class GraphMerge:
         self._nodes, self._edges = tables.path(ENTITY.name), tables.path(RELATIONSHIP.name)
         self._described, self._passage = tables.path(DESCRIBED), tables.path(PASSAGE)
         self._missing, self._evidenced = tables.scratch("missing"), tables.scratch("evidenced")
-        self._unfinished: Merging[NodeRecord] = Merging(self._merged)
+        self._unfinished = node_merging(options.default_type)
 
     async def merge(self, named: Iterable[tuple[str, str]] = ()) -> None:
         """Merge nodes, edges, their ends, and evidence; `named`: types with keys of their names."""
@@ -92,24 +92,22 @@ class GraphMerge:
         """Merge nodes in the order of their ids, but for the last, whose records may go on."""
         finished: list[Merging[NodeRecord]] = []
         for entity_id, own in groupby(rows, itemgetter(0)):
-            records = [NodeRecord(entity_id, kind, ENTITY.joined(cells)) for _, kind, *cells in own]
             if not self._unfinished.records or self._unfinished.records[0].id != entity_id:
                 finished.append(self._unfinished)
-                self._unfinished = Merging(self._merged)
-            for record in records:
-                self._unfinished.add(record)
+                self._unfinished = node_merging(self._options.default_type)
+            for _, kind, *cells in own:
+                self._unfinished.add(NodeRecord(entity_id, kind, ENTITY.joined(cells)))
         await self._put_nodes(finished)
 
     async def _put_nodes(self, nodes: Sequence[Merging[NodeRecord]]) -> None:
         """Write nodes, each with all its records, and count these."""
         groups = [one for one in nodes if one.records]
         self._report.duplicate_nodes += sum(one.number - 1 for one in groups)
-        merged = (self._merged(one.records) for one in groups)
-        cells = ((one.id, one.entity_type, *ENTITY.split(one.metadata)) for one in merged)
-        await self._tables.copy(ENTITY.name, cells)
+        await self._tables.copy(ENTITY.name, map(self._cells, groups))
 
-    def _merged(self, records: Sequence[NodeRecord]) -> NodeRecord:
-        return NodeRecord(records[0].id, *merge_node_records(records, self._options.default_type))
+    def _cells(self, node: Merging[NodeRecord]) -> tuple[Any, ...]:
+        entity_type, metadata = merge_node_records(node.records, self._options.default_type)
+        return (node.records[0].id, entity_type, *ENTITY.split(metadata))
 
     async def _finish_edges(self) -> None:
         await self._tables.index(RELATIONSHIP)
