@@ -22,12 +22,11 @@ import numpy.typing as npt
 from bfsql import call
 from bfsql.abc import GraphDbInterface
 from bfsql.arrays import are_named, at, distinct_numbers
+from bfsql.engine.plan import Query
 from bfsql.engine.properties import Tally, Values, properties_of
 from bfsql.integers import BoolArray, IntArray, IntegerGraph, Ring
 from bfsql.models import (
-    BfsQuery,
     ConditionTally,
-    IntersectionQuery,
     Metadata,
     Path,
     PathQuery,
@@ -40,7 +39,6 @@ from bfsql.query.properties import condition
 from bfsql.query.vocabulary import Names
 from bfsql.workers import off_loop
 
-Query: TypeAlias = BfsQuery | IntersectionQuery | PathQuery
 Subject: TypeAlias = tuple[str, str | None, int | None]
 """What conditions apply to: a property, a type or predicate, and a step."""
 
@@ -49,7 +47,7 @@ MENTIONS = "total_mentions"
 
 
 class RelationFilter(Protocol):
-    """Reads the relations of nodes for conditions on them; `bfsql.engine.patterns` has one."""
+    """Reads the relations of nodes for conditions on them; `bfsql.engine.executor` does."""
 
     idle: set[ScopedRelation]
 

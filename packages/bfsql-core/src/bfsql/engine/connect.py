@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from itertools import product
-from typing import NamedTuple
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from bfsql.arrays import Handles, concatenated, distinct, distinct_numbers, grow
 from bfsql.engine.along import EdgeConditions, StepArcs
 from bfsql.engine.arcs import Arcs
 from bfsql.engine.conditions import Conditions
-from bfsql.engine.table import AnswerTable, summarized
+from bfsql.engine.table import AnswerTable, Connection, summarized
 from bfsql.engine.traverse import (
     Bounds,
     EdgeCollector,
@@ -37,18 +36,6 @@ from bfsql.errors import BoundMet
 from bfsql.integers import NO_NODE, BoolArray, IntArray, IntegerGraph, NodeSet, Ring
 from bfsql.models import AnswerGaps, Triple
 from bfsql.workers import off_loop
-
-
-class Connection(NamedTuple):
-    """The length of the shortest connection of a seed and a target.
-
-    A pattern is one place: its connections run from its nearest nodes.
-    """
-
-    seed: str
-    target: str
-    length: int | None
-    """Edges on each shortest connection; None if there is none within the requested length."""
 
 
 class ShortestPathSearch:
@@ -80,10 +67,8 @@ class ShortestPathSearch:
         self._tested, self._removed = Handles(columns.size), Handles(columns.size)
         self._nodes = 0
 
-    async def connections(
-        self, seeds: NodeSet, targets: NodeSet, most: int
-    ) -> tuple[AnswerTable, list[Connection]]:
-        """The nodes and edges on all shortest connections of each seed and target, and the pairs.
+    async def connections(self, seeds: NodeSet, targets: NodeSet, most: int) -> AnswerTable:
+        """The nodes and edges on all shortest connections of each seed and target.
 
         Args:
             seeds: The places at one end.
@@ -119,7 +104,7 @@ class ShortestPathSearch:
             ring = Arcs.decoded(ring).ring
         ring = distinct(ring, columns.size)
         nodes = distinct_numbers(np.concatenate([*joined, ring.ends]))
-        return await self._table(seeds, nodes, ring, most), found
+        return replace(await self._table(seeds, nodes, ring, most), connections=found)
 
     async def _table(self, seeds: NodeSet, nodes: IntArray, edges: Ring, most: int) -> AnswerTable:
         """The connections, with nodes by distance within them, then by id."""

@@ -19,8 +19,9 @@ from typing import Any
 from bfsql import call
 from bfsql.abc import GraphDbInterface
 from bfsql.arrays import at, distinct_numbers
-from bfsql.engine.conditions import Query, names_of
+from bfsql.engine.conditions import names_of
 from bfsql.engine.pages import order_of_edges
+from bfsql.engine.plan import Query
 from bfsql.engine.properties import LOOKED_AT, common_keys, properties_of, value_bytes
 from bfsql.engine.table import AnswerTable
 from bfsql.engine.thresholds import VALUE_BYTES

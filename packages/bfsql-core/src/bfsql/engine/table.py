@@ -21,7 +21,7 @@ from bfsql.abc import GraphDbInterface
 from bfsql.arrays import LongArray, are_named, counted_numbers, distinct_numbers, marked, places_of
 from bfsql.engine.properties import LOOKED_AT, common_keys, properties_of, value_bytes
 from bfsql.integers import IntArray, IntegerGraph, Ring
-from bfsql.models import AnswerGaps, DeadEnd, Metadata, SchemaSummary, SortKeySummary
+from bfsql.models import AnswerGaps, DeadEnd, Metadata, SchemaSummary, SortKeySummary, Triple
 from bfsql.models.comparison import number_in, scalars, shown_as, unordered_text
 from bfsql.models.condition import ScopedProperty
 from bfsql.models.facet import Facets, Value
@@ -43,6 +43,18 @@ Numbers: TypeAlias = LongArray | Sequence[Value]
 def count_of(step: int) -> str:
     """The name of the number of different nodes of a step, which is a measure, too."""
     return f"count {step}"
+
+
+class Connection(NamedTuple):
+    """The length of the shortest connection of a seed and a target.
+
+    A pattern is one place: its connections run from its nearest nodes.
+    """
+
+    seed: str
+    target: str
+    length: int | None
+    """Edges on each shortest connection; None if there is none within the requested length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +84,12 @@ class AnswerTable:
     """By name: a number of each listed node."""
     common: int | None = None
     """The number of leading nodes that form an intersection; the others connect them."""
+    depth: int | None = None
+    """The number of hops within which the nodes of an intersection are."""
+    seed_edges: Sequence[Triple] = ()
+    """The edges among the seeds of an intersection."""
+    connections: Sequence[Connection] = ()
+    """The pairs of a seed and a target that shortest connections were looked for."""
     facets: Facets = field(default_factory=dict)
     """The facets of the answer; `bfsql.engine.facets` adds them."""
     last_page: list[Any] = field(default_factory=list, compare=False)
