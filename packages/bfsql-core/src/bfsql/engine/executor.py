@@ -27,7 +27,7 @@ from bfsql.engine.patterns import PatternSearch
 from bfsql.engine.plan import Kind, Plan, Query
 from bfsql.engine.table import AnswerTable, count_of, in_order_of
 from bfsql.engine.thresholds import ENDS_A_START, FEW_STARTS
-from bfsql.engine.traverse import Bounds, TraversalResult, select, traverse
+from bfsql.engine.traverse import Bounds, select, traverse
 from bfsql.errors import EntitiesNotListed, SetTooLarge
 from bfsql.integers import BoolArray, IntArray, NodeSet, Place
 from bfsql.models import (
@@ -43,6 +43,7 @@ from bfsql.models import (
 )
 from bfsql.query.properties import DISTINCT
 from bfsql.query.vocabulary import Names
+from bfsql.workers import off_loop
 
 Answer: TypeAlias = tuple[AnswerTable, bool]
 """A table, and whether no bound cut it off, so that later calls may use it."""
@@ -116,6 +117,7 @@ class Executor:
             table = await with_facets(
                 self._db, query, table, listed=listed, stripped=self._stripped
             )
+        await off_loop(table.size, lambda: table.summary)
         return table
 
     async def run(self, plan: Plan) -> AnswerTable:
@@ -167,7 +169,7 @@ class Executor:
         hops = plan.query.max_hops
         followed = None if along is None else along.ring
         reach = await traverse(self.columns, plan.seeds, hops, self.bounds, followed)
-        table = await select(reach, conditions)
+        table = await select(reach, plan.seeds, conditions)
         if along is not None:
             facts = replace(
                 table.facts,
@@ -176,26 +178,25 @@ class Executor:
                 conditions=(*table.facts.conditions, *along.facts),
             )
             table = replace(table, facts=facts)
-        return table, reach.stopped_by is None
+        return table, table.facts.stopped_by is None
 
     async def _shared(self, plan: Plan, conditions: Conditions, _: StepArcs | None) -> Answer:
         """What lies within `k` hops of every seed."""
         assert isinstance(plan.query, IntersectionQuery)
-        whole: TraversalResult
         for k in range(1 if plan.smallest else plan.query.k, plan.query.k + 1):
             if k > 1 and plan.smallest:  # what conditions found at a smaller distance is no fact
                 conditions = await self._conditions(plan.query)
             whole = await traverse(self.columns, plan.seeds, k, self.bounds)
-            reach = await intersect(whole, self.bounds)
-            table = await select(reach, conditions)
-            others = ~np.isin(table.nodes, plan.seeds.handles)
-            if others.any() or reach.depth < k:
+            reach = await intersect(whole, plan.seeds, self.bounds)
+            table = await select(reach, plan.seeds, conditions)
+            is_partial = table.facts.finished_depth is not None
+            if is_partial or not np.isin(table.nodes, plan.seeds.handles).all():
                 break
         table = replace(table, depth=k)
         if plan.connect:
-            table = await connected(table, whole, conditions)
+            table = await connected(table, whole, plan.seeds, conditions)
         table = replace(table, seed_edges=await edges_among(whole, plan.seeds.handles))
-        return table, reach.stopped_by is None
+        return table, not is_partial
 
     async def _chains(self, plan: Plan, conditions: Conditions, along: StepArcs | None) -> Answer:
         """The shortest connections of every seed with every target."""

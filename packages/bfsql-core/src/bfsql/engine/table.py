@@ -11,14 +11,24 @@ from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from bfsql import call
 from bfsql.abc import GraphDbInterface
-from bfsql.arrays import LongArray, are_named, counted_numbers, distinct_numbers, marked, places_of
+from bfsql.arrays import (
+    NO_EDGES,
+    NO_HANDLES,
+    Handles,
+    LongArray,
+    are_named,
+    counted_numbers,
+    distinct_numbers,
+    marked,
+    places_of,
+)
 from bfsql.engine.properties import LOOKED_AT, common_keys, properties_of, value_bytes
 from bfsql.integers import IntArray, IntegerGraph, Ring
 from bfsql.models import AnswerGaps, DeadEnd, Metadata, SchemaSummary, SortKeySummary, Triple
@@ -57,7 +67,21 @@ class Connection(NamedTuple):
     """Edges on each shortest connection; None if there is none within the requested length."""
 
 
-@dataclass(frozen=True, slots=True)
+class Dangling(NamedTuple):
+    """Edges that are left out because the store has no node for one of their ends."""
+
+    edges: Ring = NO_EDGES
+    missing: Handles = Handles(0)
+    """The ends for which the store has no node."""
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """The number of these edges, and of different ids at their ends without a node."""
+        ends = self.edges.ends
+        return len(self.edges.subjects), len(distinct_numbers(ends[self.missing.has(ends)]))
+
+
+@dataclass(frozen=True)
 class AnswerTable:
     """The nodes and edges of a whole answer; internal to `engine`."""
 
@@ -70,8 +94,6 @@ class AnswerTable:
     """Number of the type of each node."""
     edges: Ring
     """The edges, in no order: only those of a page are sorted."""
-    summary: SchemaSummary
-    """The vocabulary of the whole answer."""
     facts: AnswerGaps
     """What the traversal and the filters left out."""
     listed: IntArray
@@ -85,7 +107,10 @@ class AnswerTable:
     common: int | None = None
     """The number of leading nodes that form an intersection; the others connect them."""
     depth: int | None = None
-    """The number of hops within which the nodes of an intersection are."""
+    """The number of hops within which the answer is exact, and nodes of an intersection are."""
+    distances: IntArray = field(default_factory=lambda: NO_HANDLES)
+    """The distance of each node from the nearest seed, before anything is left out."""
+    dangling: Dangling = field(default_factory=Dangling)
     seed_edges: Sequence[Triple] = ()
     """The edges among the seeds of an intersection."""
     connections: Sequence[Connection] = ()
@@ -99,8 +124,15 @@ class AnswerTable:
     def of(
         cls, columns: IntegerGraph, nodes: IntArray, types: IntArray, edges: Ring, facts: AnswerGaps
     ) -> AnswerTable:
-        """A table with its summary."""
-        return cls(columns, nodes, types, edges, summarized(columns, types, edges), facts, nodes)
+        """A table that lists all its nodes."""
+        return cls(columns, nodes, types, edges, facts, nodes)
+
+    @cached_property
+    def summary(self) -> SchemaSummary:
+        """The vocabulary of the whole answer."""
+        nodes = _counts(self.columns.type_names, self.types)
+        predicates = _counts(self.columns.predicate_names, self.edges.predicates)
+        return SchemaSummary(list(nodes), list(predicates), nodes, predicates)
 
     @property
     def size(self) -> int:
@@ -170,13 +202,6 @@ class AnswerTable:
         if of.predicate is not None:
             return self.edges_of(of)
         return self.nodes_of(of, ending=ending)
-
-
-def summarized(columns: IntegerGraph, types: IntArray, edges: Ring) -> SchemaSummary:
-    """The vocabulary of an answer with nodes of the given types and the given edges."""
-    nodes = _counts(columns.type_names, types)
-    predicates = _counts(columns.predicate_names, edges.predicates)
-    return SchemaSummary(list(nodes), list(predicates), nodes, predicates)
 
 
 def _counts(names: Sequence[str], numbers: IntArray) -> dict[str, int]:
