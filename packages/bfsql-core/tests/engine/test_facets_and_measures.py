@@ -4,12 +4,14 @@ from collections import Counter, defaultdict
 from dataclasses import replace
 from decimal import ROUND_HALF_EVEN, Decimal, localcontext
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bfsql import Limits, MemoryBackend, open_graph
-from bfsql.engine.facets import ValueCounts
+from bfsql.engine.facets import facet_summary
+from bfsql.engine.properties import Column, Values
 from bfsql.errors import ToolError
 from bfsql.models import EdgeRecord, NodeRecord
 from bfsql.plugins import hookimpl
@@ -389,13 +391,13 @@ async def test_more_pairs_than_the_bound_are_an_error_that_names_paths(monkeypat
     assert await answered(**TO_TRIALS, measure="count 0")
 
 
-def test_values_are_counted_batch_by_batch():
-    values = [1, "1", 2.5, None, ["a", 1], "a", True, {"b": 1}]
-    one, other = ValueCounts(), ValueCounts()
-    one.add(values)
-    for value in reversed(values):
-        other.add([value])
-    assert one.summary() == other.summary()
+def test_values_may_be_numbered_batch_by_batch():
+    values = [1, "1", 2.5, None, ["a", 1], "a", True, {"b": 1}, 0.0, -0.0, 2**70]
+    one, other = Values(), Values()
+    apart = [other.numbers([value])[0] for value in reversed(values)]
+    assert facet_summary(Column(one, one.numbers(values))) == facet_summary(
+        Column(other, np.array(apart, np.int32))
+    )
 
 
 @pytest.mark.parametrize(

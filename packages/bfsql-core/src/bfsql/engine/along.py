@@ -17,7 +17,8 @@ from bfsql import call
 from bfsql.arrays import NO_EDGES, Handles, are_named, distinct_numbers
 from bfsql.engine.arcs import FLIPPED, Arcs, united
 from bfsql.engine.conditions import Conditions
-from bfsql.engine.traverse import Bounds, whole_ring
+from bfsql.engine.plan import Bounds
+from bfsql.engine.traverse import whole_ring
 from bfsql.integers import NO_NODE, BoolArray, IntArray, IntegerGraph, Ring
 from bfsql.models import ANY, ConditionTally, EdgeDirection, Path, Step
 from bfsql.workers import off_loop

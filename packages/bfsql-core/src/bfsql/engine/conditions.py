@@ -24,6 +24,7 @@ from bfsql.abc import GraphDbInterface
 from bfsql.arrays import are_named, at, distinct_numbers
 from bfsql.engine.plan import Query
 from bfsql.engine.properties import Tally, Values, properties_of
+from bfsql.engine.thresholds import MOST_VALUES
 from bfsql.integers import BoolArray, IntArray, IntegerGraph, Ring
 from bfsql.models import (
     ConditionTally,
@@ -104,7 +105,7 @@ class Conditions:
             self._steps = len(query.path.steps)
         self._related, self._relations = relations, _relations_of(query, self._path)
         self._conditions = self._read()
-        self._values: defaultdict[str, Values] = defaultdict(Values)
+        self._values: defaultdict[str, Values] = defaultdict(partial(Values, MOST_VALUES))
         self._tallies: defaultdict[Subject, Tally] = defaultdict(Tally)
 
     def __bool__(self) -> bool:

@@ -27,9 +27,9 @@ from bfsql.arrays import (
 from bfsql.engine.along import EdgeConditions, StepArcs
 from bfsql.engine.arcs import Arcs
 from bfsql.engine.conditions import Conditions
-from bfsql.engine.table import AnswerTable, Connection
+from bfsql.engine.plan import Bounds
+from bfsql.engine.table import AnswerTable, Connection, summarized
 from bfsql.engine.traverse import (
-    Bounds,
     EdgeCollector,
     Ranks,
     Ways,
@@ -308,8 +308,10 @@ async def intersect(reach: AnswerTable, seeds: NodeSet, bounds: Bounds) -> Answe
         touched = members.has(dangling.edges.subjects) | members.has(dangling.edges.objects)
         edges = concatenated([within(reach.edges, members), further])
         return replace(
-            AnswerTable.of(columns, nodes, reach.types[common], edges, reach.facts),
-            depth=reach.depth,
+            reach,
+            nodes=nodes,
+            types=reach.types[common],
+            edges=edges,
             dangling=dangling._replace(edges=marked(dangling.edges, touched)),
         )
 
@@ -347,6 +349,7 @@ async def connected(
 
     via, every = await off_loop(len(edges.subjects), added)
     nodes = np.concatenate([common, reach.nodes[via]])
+    types = np.concatenate([table.types, reach.types[via]])
     shown = Handles(columns.size, nodes)
     ends = {place.text for place in seeds.places if shown.has(place.handles).all()}
     removed = tuple(text for text in table.facts.removed_seeds if text not in ends)
@@ -355,8 +358,9 @@ async def connected(
         facts=replace(table.facts, removed_seeds=removed),
         nodes=nodes,
         listed=nodes,
-        types=np.concatenate([table.types, reach.types[via]]),
+        types=types,
         edges=every,
+        summary=summarized(columns, types, every),
         common=len(common),
         last_page=[],  # The last page belongs to the common nodes only.
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TypeAlias
 
 import numpy as np
@@ -22,12 +22,14 @@ from bfsql.engine.connect import ShortestPathSearch, connected, edges_among, int
 from bfsql.engine.facets import with_facets
 from bfsql.engine.measure import measured
 from bfsql.engine.numbered import columns_of
+from bfsql.engine.pages import Pages
 from bfsql.engine.path import PathReader, walked
 from bfsql.engine.patterns import PatternSearch
-from bfsql.engine.plan import Kind, Plan, Query
+from bfsql.engine.plan import Bounds, Kind, Plan, Query
+from bfsql.engine.rows import RowPages, WalkList
 from bfsql.engine.table import AnswerTable, count_of, in_order_of
 from bfsql.engine.thresholds import ENDS_A_START, FEW_STARTS
-from bfsql.engine.traverse import Bounds, select, traverse
+from bfsql.engine.traverse import select, traverse
 from bfsql.errors import EntitiesNotListed, SetTooLarge
 from bfsql.integers import BoolArray, IntArray, NodeSet, Place
 from bfsql.models import (
@@ -43,7 +45,6 @@ from bfsql.models import (
 )
 from bfsql.query.properties import DISTINCT
 from bfsql.query.vocabulary import Names
-from bfsql.workers import off_loop
 
 Answer: TypeAlias = tuple[AnswerTable, bool]
 """A table, and whether no bound cut it off, so that later calls may use it."""
@@ -61,7 +62,6 @@ class Executor:
     Attributes:
         columns: The graph in integers, for this call.
         bounds: The limits on nodes and edges.
-        patterns: Finds the nodes of patterns.
         unmatched: The conditions for which no node has been found at the end of a relation so far,
             with the step that found nothing.
         idle: The conditions of `where` on a type of which no node has been reached so far.
@@ -86,7 +86,6 @@ class Executor:
         self._db, self._stripped = db, stripped
         self.columns = columns_of(db)
         self.bounds = Bounds.of(self.columns, max_nodes, max_edges)
-        self.patterns = PatternSearch(db, self.columns, self.bounds, self)
         self._kinds: dict[Kind, Callable[[Plan, Conditions, StepArcs | None], Awaitable[Answer]]]
         self._kinds = {
             "reach": self._reach,
@@ -94,6 +93,11 @@ class Executor:
             "chains": self._chains,
             "walks": self._walks,
         }
+
+    @cached_property
+    def patterns(self) -> PatternSearch:
+        """Finds the nodes of patterns."""
+        return PatternSearch(self._db, self.columns, self.bounds, self)
 
     async def answer(self, plan: Plan) -> AnswerTable:
         """The table of a plan with its measures, in its order, with its facets.
@@ -117,8 +121,17 @@ class Executor:
             table = await with_facets(
                 self._db, query, table, listed=listed, stripped=self._stripped
             )
-        await off_loop(table.size, lambda: table.summary)
         return table
+
+    async def pages(self, query: Query, table: AnswerTable) -> list[Pages]:
+        """The pages of an answer, in the kinds that it may have: the fuller ones first."""
+        if not isinstance(query, PathQuery):
+            return [Pages(query, table)]
+        if query.row_step is None or table.walks is None:
+            kinds = (True, False) if query.walks else (False,)
+            return [Pages(query, table, walks=walks) for walks in kinds]
+        by_id = await self.columns.ordered(table.walks.nodes)
+        return [RowPages(query, table, WalkList(table, query.row_step, by_id), self.bounds)]
 
     async def run(self, plan: Plan) -> AnswerTable:
         """The nodes and edges of a plan, and the numbers of its nodes.

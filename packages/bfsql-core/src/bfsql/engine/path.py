@@ -22,9 +22,10 @@ from bfsql.arrays import NO_HANDLES, Handles, are_named, distinct, distinct_numb
 from bfsql.engine.arcs import FLIPPED, Arcs, Junction
 from bfsql.engine.conditions import Conditions
 from bfsql.engine.measure import different_nodes
+from bfsql.engine.plan import Bounds
 from bfsql.engine.table import AnswerTable, Numbers, count_of
 from bfsql.engine.thresholds import ARC_BYTES, JUNCTION_BYTES, RING_SHARE
-from bfsql.engine.traverse import Bounds, types_of, whole_ring
+from bfsql.engine.traverse import types_of, whole_ring
 from bfsql.engine.walks import Layer, Walks, compared, layers_of
 from bfsql.errors import BoundMet, StepUnfinished, ToolError
 from bfsql.integers import NO_NODE, BoolArray, IntArray, IntegerGraph, NodeSet

@@ -19,9 +19,9 @@ import numpy as np
 from bfsql import call
 from bfsql.abc import NormalizedBackend
 from bfsql.engine.conditions import RelationFilter
+from bfsql.engine.plan import Bounds
 from bfsql.engine.properties import Values, properties_of
-from bfsql.engine.thresholds import NODE_BYTES
-from bfsql.engine.traverse import Bounds
+from bfsql.engine.thresholds import MOST_VALUES, NODE_BYTES
 from bfsql.errors import SetTooLarge
 from bfsql.integers import NO_NODES, BoolArray, IntArray, IntegerGraph, NodeBatch, Place
 from bfsql.models import Metadata, Pattern, PropertyCondition
@@ -153,7 +153,7 @@ class PatternSearch:
         columns = self._columns
         pushed = [one for one in pattern.conditions if one.key != _ID]
         compared = [one for one in pattern.conditions if not self._is_exact(one)]
-        values = {one.key: Values() for one in compared}
+        values = {one.key: Values(MOST_VALUES) for one in compared}
         tests = [] if self._db.narrows else list(dict.fromkeys(_unlike(pattern).values()))
         self._counted |= dict.fromkeys(tests, 0)
         conditions = [*compared, *(one for test in tests for one in test.conditions)]

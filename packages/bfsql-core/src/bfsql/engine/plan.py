@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
-from bfsql.integers import NodeSet
+from bfsql.call import MAX_EDGES, MAX_EDGES_IN_COLUMNS, MAX_NODES, MAX_NODES_IN_COLUMNS
+from bfsql.engine.numbered import NumberedGraph
+from bfsql.integers import IntegerGraph, NodeSet
 from bfsql.models import BfsQuery, IntersectionQuery, Path, PathQuery
 from bfsql.query.properties import counted_steps
 
@@ -85,3 +87,19 @@ class Plan:
         if conditions := [*query.where, *(one.text for one in query.relations)]:
             words += ["where", " and ".join(conditions)]
         return " ".join(words)
+
+
+class Bounds(NamedTuple):
+    """The largest numbers of nodes and edges that a traversal may hold."""
+
+    nodes: int
+    edges: int
+
+    @classmethod
+    def of(cls, columns: IntegerGraph, nodes: int | None, edges: int | None) -> Bounds:
+        """The given bounds; for None, the defaults, which depend on the store."""
+        own = not isinstance(columns, NumberedGraph)
+        return cls(
+            nodes or (MAX_NODES_IN_COLUMNS if own else MAX_NODES),
+            edges or (MAX_EDGES_IN_COLUMNS if own else MAX_EDGES),
+        )

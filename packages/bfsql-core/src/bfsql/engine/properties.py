@@ -8,16 +8,19 @@ nodes and edges have it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncGenerator, Collection, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import aclosing
+from functools import partial
+from math import inf
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from bfsql import call
 from bfsql.abc import GraphDbInterface
-from bfsql.arrays import distinct_numbers
-from bfsql.engine.thresholds import MANY_NODES, MOST_VALUES, PART, VALUE_BYTES
+from bfsql.arrays import NO_HANDLES, distinct_numbers
+from bfsql.engine.thresholds import MANY_NODES, PART, VALUE_BYTES
 from bfsql.integers import BoolArray, IntArray, IntegerGraph, Ring
 from bfsql.memory_account import size_of
 from bfsql.models import NO_METADATA, ConditionTally, Metadata, Triple
@@ -26,6 +29,8 @@ from bfsql.models.condition import Condition, PropertyCondition
 from bfsql.models.parts import present
 from bfsql.workers import off_loop
 
+_PLAIN = (str, int, bool)
+"""Types whose equal values are shown alike."""
 _UNMET, _MET, _UNLIKE = range(3)
 """The result of a comparison; the last one is that of a value of another kind."""
 
@@ -108,16 +113,6 @@ def properties_of(
     return call.transient(read(db, columns, things, keys))  # type: ignore[arg-type]
 
 
-def value_bytes(values: Sequence[Any]) -> int:
-    """Bytes that values take which are sorted, counted or measured, and so outlive their part."""
-    long = (
-        size_of(value)
-        for value in values
-        if type(value) is list or (type(value) is str and len(value) > VALUE_BYTES)
-    )
-    return VALUE_BYTES * len(values) + sum(long)
-
-
 LOOKED_AT = 100
 """Number of nodes or edges among which properties are looked for that a call may have meant."""
 
@@ -147,20 +142,50 @@ async def common_keys(
 class Values:
     """The different values of a property, numbered from 1; 0 is the number of an absent value.
 
+    Args:
+        most: Number of values from which the next call of `numbers` begins anew.
+
     Attributes:
         scalars: By number: what a condition can compare.
+        bytes: Bytes that they take, about.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, most: float = inf) -> None:
+        self._most = most
+        self._begin()
+
+    def _begin(self) -> None:
         self.scalars: list[list[Scalar]] = [[]]
-        self._numbers: dict[tuple[type, str], int] = {}
+        self.bytes = 0
+        self._of_type: dict[type, _Numbers] = {kind: _Numbers(self.add) for kind in _PLAIN}
+        self._of_floats = _Numbers(lambda text: self.add(float(text)))
         self._results: dict[str, bytearray] = {}
 
     def numbers(self, values: Sequence[Any]) -> IntArray:
-        """The number of each value, until the next call of this method."""
-        if len(self.scalars) > MOST_VALUES:
-            self.scalars, self._numbers, self._results = [[]], {}, {}
-        return np.fromiter(map(self._number, values), np.int32, len(values))
+        """The number of each value; equal values of a type have the same, but for lists."""
+        if len(self.scalars) > self._most:
+            self._begin()
+        number: Callable[[Any], int] = self._number
+        kinds = set(map(type, values))
+        if len(kinds) == 1 and (known := self._of_type.get(kinds.pop())) is not None:
+            number = known.__getitem__
+        return np.fromiter(map(number, values), np.int32, len(values))
+
+    def add(self, value: Any) -> int:
+        """Number a further value."""
+        self.scalars.append(scalars(value))
+        self.bytes += VALUE_BYTES
+        if type(value) is list or (type(value) is str and len(value) > VALUE_BYTES):
+            self.bytes += size_of(value)
+        return len(self.scalars) - 1
+
+    def _number(self, value: Any) -> int:
+        if value is None:
+            return 0
+        if type(value) is float:
+            return self._of_floats[repr(value)]
+        known = self._of_type.get(type(value))
+        return self.add(value) if known is None else known[value]
 
     def results(self, one: PropertyCondition) -> npt.NDArray[np.uint8]:
         """By number: the result of comparing the value with a condition.
@@ -183,16 +208,51 @@ class Values:
         met[0] = one.operator == "lacks"
         return met
 
-    def _number(self, value: Any) -> int:
-        if value is None:
-            return 0
-        new = len(self.scalars)
-        number = new
-        if isinstance(value, str | int | float | bool):
-            number = self._numbers.setdefault((value.__class__, shown_as(value)), new)
-        if number == new:
-            self.scalars.append(scalars(value))
+
+class _Numbers(dict[Any, int]):
+    """The numbers of values of one type."""
+
+    def __init__(self, add: Callable[[Any], int]) -> None:
+        super().__init__()
+        self._add = add
+
+    def __missing__(self, value: Any) -> int:
+        self[value] = number = self._add(value)
         return number
+
+
+class Column(NamedTuple):
+    """One property of some nodes or edges."""
+
+    values: Values
+    numbers: IntArray
+    """The number of the value of each node or edge; 0 where it is absent."""
+
+
+async def property_columns(
+    db: GraphDbInterface, columns: IntegerGraph, things: IntArray | Ring, keys: Collection[str]
+) -> dict[str, Column]:
+    """Some properties of nodes or edges, by key, as `properties_of` reads them.
+
+    Raises:
+        TimeoutError: The deadline passed.
+        CallMemoryMet: The values would take more memory than the call may.
+    """
+    values = {key: Values() for key in keys}
+    numbers: dict[str, list[IntArray]] = {key: [NO_HANDLES] for key in keys}
+
+    def add(metadata: Sequence[Metadata]) -> int:
+        """Add a part of the columns; return the bytes of its new values."""
+        before = sum(one.bytes for one in values.values())
+        for key, of_key in numbers.items():
+            of_key.append(values[key].numbers([known.get(key) for known in metadata]))
+        return sum(one.bytes for one in values.values()) - before
+
+    async with aclosing(properties_of(db, columns, things, keys)) as parts:
+        async for _, metadata in parts:
+            size = len(metadata) + call.held_items()
+            call.hold(await off_loop(size, partial(add, metadata)))
+    return {key: Column(values[key], np.concatenate(parts)) for key, parts in numbers.items()}
 
 
 class Tally:

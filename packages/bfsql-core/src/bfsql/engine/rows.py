@@ -19,9 +19,8 @@ from bfsql import call
 from bfsql.arrays import LongArray, distinct_numbers, places_of
 from bfsql.engine.arcs import MANY, Arcs, capped_products
 from bfsql.engine.pages import Pages, Result
-from bfsql.engine.plan import Query
+from bfsql.engine.plan import Bounds
 from bfsql.engine.table import AnswerTable
-from bfsql.engine.traverse import Bounds
 from bfsql.errors import ToolError
 from bfsql.integers import IntArray
 from bfsql.models import MOST_PATHS, PathQuery, ShownNodes, Step, Subgraph, WalkRow
@@ -319,13 +318,3 @@ class RowPages(Pages):
         following = call.checked(islice(self._following, missing))
         await off_loop(missing, lambda: rows.extend(following))
         return rows[:count]
-
-
-async def pages_of(query: Query, table: AnswerTable, bounds: Bounds) -> list[Pages]:
-    """The pages of an answer, in the kinds that it may have: the fuller ones first."""
-    if not isinstance(query, PathQuery):
-        return [Pages(query, table)]
-    if query.row_step is None or table.walks is None:
-        return [Pages(query, table, walks=walks) for walks in (True, False) if walks <= query.walks]
-    by_id = await table.columns.ordered(table.walks.nodes)
-    return [RowPages(query, table, WalkList(table, query.row_step, by_id), bounds)]

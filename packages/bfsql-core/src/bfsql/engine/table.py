@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -29,10 +27,10 @@ from bfsql.arrays import (
     marked,
     places_of,
 )
-from bfsql.engine.properties import LOOKED_AT, common_keys, properties_of, value_bytes
+from bfsql.engine.properties import LOOKED_AT, Column, common_keys, property_columns
 from bfsql.integers import IntArray, IntegerGraph, Ring
-from bfsql.models import AnswerGaps, DeadEnd, Metadata, SchemaSummary, SortKeySummary, Triple
-from bfsql.models.comparison import number_in, scalars, shown_as, unordered_text
+from bfsql.models import AnswerGaps, DeadEnd, SchemaSummary, SortKeySummary, Triple
+from bfsql.models.comparison import Scalar, number_in, shown_as, unordered_text
 from bfsql.models.condition import ScopedProperty
 from bfsql.models.facet import Facets, Value
 from bfsql.models.merge import fold
@@ -81,7 +79,7 @@ class Dangling(NamedTuple):
         return len(self.edges.subjects), len(distinct_numbers(ends[self.missing.has(ends)]))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class AnswerTable:
     """The nodes and edges of a whole answer; internal to `engine`."""
 
@@ -94,6 +92,8 @@ class AnswerTable:
     """Number of the type of each node."""
     edges: Ring
     """The edges, in no order: only those of a page are sorted."""
+    summary: SchemaSummary
+    """The vocabulary of the whole answer."""
     facts: AnswerGaps
     """What the traversal and the filters left out."""
     listed: IntArray
@@ -124,15 +124,8 @@ class AnswerTable:
     def of(
         cls, columns: IntegerGraph, nodes: IntArray, types: IntArray, edges: Ring, facts: AnswerGaps
     ) -> AnswerTable:
-        """A table that lists all its nodes."""
-        return cls(columns, nodes, types, edges, facts, nodes)
-
-    @cached_property
-    def summary(self) -> SchemaSummary:
-        """The vocabulary of the whole answer."""
-        nodes = _counts(self.columns.type_names, self.types)
-        predicates = _counts(self.columns.predicate_names, self.edges.predicates)
-        return SchemaSummary(list(nodes), list(predicates), nodes, predicates)
+        """A table that lists all its nodes, with its summary."""
+        return cls(columns, nodes, types, edges, summarized(columns, types, edges), facts, nodes)
 
     @property
     def size(self) -> int:
@@ -204,6 +197,13 @@ class AnswerTable:
         return self.nodes_of(of, ending=ending)
 
 
+def summarized(columns: IntegerGraph, types: IntArray, edges: Ring) -> SchemaSummary:
+    """The vocabulary of an answer with nodes of the given types and the given edges."""
+    nodes = _counts(columns.type_names, types)
+    predicates = _counts(columns.predicate_names, edges.predicates)
+    return SchemaSummary(list(nodes), list(predicates), nodes, predicates)
+
+
 def _counts(names: Sequence[str], numbers: IntArray) -> dict[str, int]:
     """How often each number occurs, keyed by its name in sorted order."""
     return dict(sorted((names[n], count) for n, count in counted_numbers(numbers).items()))
@@ -253,18 +253,15 @@ async def in_order(
         signed = -numbers[by_id] if by.descending else numbers[by_id]
         places = by_id[np.argsort(signed, kind="stable")]
         return Order(places, SortKeySummary(by.key, had=len(nodes), mixed=False))
-    values: list[Value] = []
-    if numbers is not None:
-        values += [fold(one) if isinstance(one, str) else one for one in numbers]
-    else:
-        async with aclosing(properties_of(db, columns, nodes, {by.key})) as parts:
-            async for _, metadata in parts:
-                size = len(metadata) + call.held_items()
-                part = await off_loop(size, partial(_values, metadata, by))
-                call.hold(value_bytes(part))
-                values += part
+    column: Column | None = None
+    if numbers is None:
+        column = (await property_columns(db, columns, nodes, {by.key}))[by.key]
 
     def ordered() -> Order:
+        values: list[Value] = [fold(one) if isinstance(one, str) else one for one in numbers or ()]
+        if column is not None:
+            of_number = [_value(one, descending=by.descending) for one in column.values.scalars]
+            values = [of_number[number] for number in column.numbers.tolist()]
         places, had, kinds = _sorted(by_id.tolist(), values, descending=by.descending)
         texts = [one for one in values if isinstance(one, str)] if numbers is None else []
         facts = SortKeySummary(by.key, had, kinds > 1, unordered_text(Counter(texts)))
@@ -305,13 +302,8 @@ def _degrees(table: AnswerTable) -> LongArray:
     return np.bincount(touched[touched >= 0], minlength=len(table.listed))
 
 
-def _values(metadata: Sequence[Metadata], by: SortBy) -> list[Value]:
-    return [_value(one.get(by.key), descending=by.descending) for one in metadata]
-
-
-def _value(value: Any, *, descending: bool) -> int | float | str | None:
+def _value(found: Sequence[Scalar], *, descending: bool) -> int | float | str | None:
     """The sort value of a node: of a list, the value that comes first in this direction."""
-    found = scalars(value)
     every = found if len(found) == 1 else call.checked(found)
     read = [(number_in(text), text) for text in map(shown_as, every)]
     numbers = [number for number, _ in read if number is not None]

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -31,14 +31,13 @@ from bfsql.arrays import (
     runs,
     within,
 )
-from bfsql.call import MAX_EDGES, MAX_EDGES_IN_COLUMNS, MAX_NODES, MAX_NODES_IN_COLUMNS
 from bfsql.engine.conditions import Conditions
-from bfsql.engine.numbered import NumberedGraph
+from bfsql.engine.plan import Bounds
 from bfsql.engine.table import AnswerTable, Dangling
 from bfsql.engine.thresholds import EDGE_BYTES, RING_SHARE
 from bfsql.errors import BoundMet, FirstRingTooLarge, FirstRingUnfinished, TypesUnread
 from bfsql.integers import NO_NODE, BoolArray, IntArray, IntegerGraph, NodeSet, Ring
-from bfsql.models import AnswerGaps, EdgeDirection
+from bfsql.models import AnswerGaps, EdgeDirection, SchemaSummary
 from bfsql.workers import off_loop
 
 StoppedBy: TypeAlias = Literal["deadline", "nodes", "edges", "memory"]
@@ -49,22 +48,6 @@ EdgeReader: TypeAlias = Callable[[IntArray], Awaitable[Ring]]
 """Reads the edges that a traversal follows from some nodes."""
 Ways: TypeAlias = tuple[tuple[IntArray, IntArray], ...]
 """The same edges once for each direction in which they are followed: where from, and where to."""
-
-
-class Bounds(NamedTuple):
-    """The largest numbers of nodes and edges that a traversal may hold."""
-
-    nodes: int
-    edges: int
-
-    @classmethod
-    def of(cls, columns: IntegerGraph, nodes: int | None, edges: int | None) -> Bounds:
-        """The given bounds; for None, the defaults, which depend on the store."""
-        own = not isinstance(columns, NumberedGraph)
-        return cls(
-            nodes or (MAX_NODES_IN_COLUMNS if own else MAX_NODES),
-            edges or (MAX_EDGES_IN_COLUMNS if own else MAX_EDGES),
-        )
 
 
 async def traverse(
@@ -126,8 +109,14 @@ async def traverse(
     facts = AnswerGaps()
     if depth < hops:
         facts = AnswerGaps(asked_depth=hops, finished_depth=depth, stopped_by=stopped_by)
-    return replace(
-        AnswerTable.of(columns, nodes[real], types[real], edges, facts),
+    return AnswerTable(
+        columns,
+        nodes[real],
+        types[real],
+        edges,
+        SchemaSummary([], []),  # `select` makes that of what is left
+        facts,
+        nodes[real],
         distances=distances[real],
         depth=depth,
         dangling=Dangling(dangling, missing),
@@ -154,7 +143,7 @@ async def select(reach: AnswerTable, seeds: NodeSet, conditions: Conditions) -> 
         if not kept.all():
             edges = marked(edges, kept)
         facts = replace(facts, conditions=conditions.facts)
-    return AnswerTable.of(columns, nodes, types, edges, facts)
+    return await off_loop(size, lambda: AnswerTable.of(columns, nodes, types, edges, facts))
 
 
 def stopping_bound(

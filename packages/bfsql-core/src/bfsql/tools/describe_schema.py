@@ -16,7 +16,8 @@ from bfsql.answers.notes import counted, dangling, left_out
 from bfsql.answers.schema_text import NO_SCHEMA_TEXT, WHOLE, outline_text, relations_around
 from bfsql.call import Limits
 from bfsql.engine.numbered import columns_of
-from bfsql.engine.traverse import Bounds, directions_of, relations_of, traverse
+from bfsql.engine.plan import Bounds
+from bfsql.engine.traverse import directions_of, relations_of, traverse
 from bfsql.errors import FirstRingTooLarge
 from bfsql.integers import NodeSet
 from bfsql.models import SchemaDescription

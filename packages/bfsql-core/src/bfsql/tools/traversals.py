@@ -20,7 +20,6 @@ from bfsql.arrays import distinct_numbers
 from bfsql.call import Limits
 from bfsql.engine.executor import Executor
 from bfsql.engine.plan import Plan, Query
-from bfsql.engine.rows import pages_of
 from bfsql.engine.table import AnswerTable
 from bfsql.errors import NothingFits, ToolError, bad_value
 from bfsql.integers import IntArray, NodeSet
@@ -75,7 +74,7 @@ class Traversal:
         names = NameResolver(db, schema.lists)
         self._notes = names.notes
         self._doubts: list[str] = []
-        self._ends = EndResolver(self._columns, names, schema, self._executor.patterns)
+        self._ends = EndResolver(self._executor, names, schema)
 
     async def bfs_query(
         self,
@@ -311,7 +310,7 @@ class Traversal:
         limits, budget = self._limits, self._budget
         format_and_bound = limits.answer_format, budget.bound
         writer = SubgraphWriter(limits.stripped, notes, *format_and_bound, undecided)
-        for pages in await pages_of(query, table, executor.bounds):
+        for pages in await executor.pages(query, table):
             try:
                 stubs = await fit(pages, writer, budget)
             except NothingFits:
