@@ -164,13 +164,15 @@ class Executor:
         cache = self.columns.answer_cache
         if conditions or (along is not None and along.has_conditions):
             cache = None
+        if cache is None:
+            return (await self._kinds[plan.kind](plan, conditions, along))[0]
         # The type of the columns tells whether properties are redacted: a graph without what a hook
         # redacts shares the cache of the whole graph.
         request = (type(self.columns), self.bounds, plan.request)
-        table: AnswerTable | None = None if cache is None else cache.find(request)
+        table: AnswerTable | None = cache.find(request)
         if table is None:
             table, is_whole = await self._kinds[plan.kind](plan, conditions, along)
-            if cache is not None and is_whole:
+            if is_whole:
                 cache.keep(request, table, table.size)
         return table
 

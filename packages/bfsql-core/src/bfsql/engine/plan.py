@@ -60,7 +60,7 @@ class Plan:
         """What makes the answers of two plans the same, where neither has filters."""
         query = self.query
         ends = [
-            None if nodes is None else (*nodes.texts, nodes.handles.tobytes())
+            nodes and (*(place.text for place in nodes.places), nodes.handles.tobytes())
             for nodes in (self.seeds, self.targets)
         ]
         if isinstance(query, PathQuery):
