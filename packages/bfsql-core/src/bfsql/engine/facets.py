@@ -55,12 +55,12 @@ def facet_summary(column: Column, most: int = VALUES) -> FacetSummary:
     numbers: Counter[int | float] = Counter()
     texts: Counter[str] = Counter()
     total = Decimal(0)
-    missing, *counts = np.bincount(column.numbers, minlength=len(column.values.scalars)).tolist()
-    for found, count in call.checked(zip(column.values.scalars[1:], counts, strict=True)):
-        for value in call.checked(found):
+    missing, *counts = np.bincount(column.numbers, minlength=len(column.values)).tolist()
+    for found, count in call.checked(zip(column.values.scalars(1), counts, strict=True)):
+        for value in found if len(found) == 1 else call.checked(found):
             number = number_of(value)
             if number is None:
-                texts[_shown(value)] += count
+                texts[value if type(value) is str else _shown(value)] += count
             else:
                 numbers[number.value] += count
                 total = EXACT.add(total, EXACT.multiply(number.decimal, count))
@@ -227,7 +227,7 @@ async def _summaries(
 
     async def summary(one: Facet) -> FacetSummary:
         column = found[one.of.key]
-        size = len(column.values.scalars)
+        size = len(column.values)
         return await off_loop(size, partial(facet_summary, column, one.most))
 
     return {one.label: await summary(one) for one in facets}

@@ -532,7 +532,7 @@ async def _values(db: GraphDbInterface, table: AnswerTable, one: Measure) -> _Va
     def values() -> _Values:
         numbers: list[list[Number]] = []
         texts: list[list[str]] = []
-        for known in call.checked(column.values.scalars):
+        for known in call.checked(column.values.scalars()):
             found = [(number_of(scalar), scalar) for scalar in call.checked(known)]
             numbers.append([number for number, _ in found if number is not None])
             texts.append([shown_as(scalar) for number, scalar in found if number is None])

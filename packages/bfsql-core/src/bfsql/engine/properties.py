@@ -8,10 +8,11 @@ nodes and edges have it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from functools import partial
 from math import inf
+from types import NoneType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,8 +30,8 @@ from bfsql.models.condition import Condition, PropertyCondition
 from bfsql.models.parts import present
 from bfsql.workers import off_loop
 
-_PLAIN = (str, int, bool)
-"""Types whose equal values are shown alike."""
+_PLAIN = (str, int, float, bool)
+"""Types whose equal values have one number."""
 _UNMET, _MET, _UNLIKE = range(3)
 """The result of a comparison; the last one is that of a value of another kind."""
 
@@ -146,7 +147,6 @@ class Values:
         most: Number of values from which the next call of `numbers` begins anew.
 
     Attributes:
-        scalars: By number: what a condition can compare.
         bytes: Bytes that they take, about.
     """
 
@@ -155,37 +155,54 @@ class Values:
         self._begin()
 
     def _begin(self) -> None:
-        self.scalars: list[list[Scalar]] = [[]]
+        self._values: list[Any] = [None]
         self.bytes = 0
-        self._of_type: dict[type, _Numbers] = {kind: _Numbers(self.add) for kind in _PLAIN}
-        self._of_floats = _Numbers(lambda text: self.add(float(text)))
+        # By type: the numbers of values; those of floats by their text, since -0.0 equals 0.0.
+        self._known: dict[type, dict[Any, int]] = {kind: {None: 0} for kind in _PLAIN}
         self._results: dict[str, bytearray] = {}
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def scalars(self, start: int = 0, stop: int | None = None) -> Iterator[list[Scalar]]:
+        """By number, from one to another: what a condition can compare."""
+        return map(scalars, self._values[start:stop])
 
     def numbers(self, values: Sequence[Any]) -> IntArray:
         """The number of each value; equal values of a type have the same, but for lists."""
-        if len(self.scalars) > self._most:
+        if len(self) > self._most:
             self._begin()
-        number: Callable[[Any], int] = self._number
-        kinds = set(map(type, values))
-        if len(kinds) == 1 and (known := self._of_type.get(kinds.pop())) is not None:
-            number = known.__getitem__
-        return np.fromiter(map(number, values), np.int32, len(values))
+        kinds = set(map(type, values)).difference([NoneType])
+        if len(kinds) > 1 or not kinds.issubset(_PLAIN):
+            numbers = (0 if value is None else self._number(value) for value in values)
+            return np.fromiter(numbers, np.int32, len(values))
+        keys, known = values, self._known[next(iter(kinds), str)]
+        if float in kinds:
+            keys = [None if value is None else repr(value) for value in values]
+        new = {k: v for k, v in zip(keys, values, strict=True) if k not in known}
+        known.update(zip(new, self._added(list(new.values())), strict=True))
+        return np.fromiter(map(known.__getitem__, keys), np.int32, len(keys))
 
-    def add(self, value: Any) -> int:
-        """Number a further value."""
-        self.scalars.append(scalars(value))
-        self.bytes += VALUE_BYTES
-        if type(value) is list or (type(value) is str and len(value) > VALUE_BYTES):
-            self.bytes += size_of(value)
-        return len(self.scalars) - 1
+    def _added(self, values: Sequence[Any]) -> range:
+        """The numbers of further values."""
+        start = len(self)
+        self._values += values
+        long = (
+            size_of(value)
+            for value in values
+            if type(value) is list or (type(value) is str and len(value) > VALUE_BYTES)
+        )
+        self.bytes += VALUE_BYTES * len(values) + sum(long)
+        return range(start, len(self))
 
     def _number(self, value: Any) -> int:
-        if value is None:
-            return 0
-        if type(value) is float:
-            return self._of_floats[repr(value)]
-        known = self._of_type.get(type(value))
-        return self.add(value) if known is None else known[value]
+        known, key = self._known.get(type(value)), repr(value) if type(value) is float else value
+        number = None if known is None else known.get(key)
+        if number is None:
+            (number,) = self._added([value])
+            if known is not None:
+                known[key] = number
+        return number
 
     def results(self, one: PropertyCondition) -> npt.NDArray[np.uint8]:
         """By number: the result of comparing the value with a condition.
@@ -195,10 +212,9 @@ class Values:
         """
         results = self._results.setdefault(one.property_text, bytearray([_UNMET]))
         call.check()
-        while len(results) < len(self.scalars):
+        while (start := len(results)) < len(self):
             # A comparison with a long text takes a while, so the deadline is checked often.
-            some = self.scalars[len(results) : len(results) + 100]
-            results += bytes(_compared(one, known) for known in some)
+            results += bytes(_compared(one, known) for known in self.scalars(start, start + 100))
             call.check()
         return np.frombuffer(bytes(results), np.uint8)
 
@@ -207,18 +223,6 @@ class Values:
         met: BoolArray = self.results(one) == _MET
         met[0] = one.operator == "lacks"
         return met
-
-
-class _Numbers(dict[Any, int]):
-    """The numbers of values of one type."""
-
-    def __init__(self, add: Callable[[Any], int]) -> None:
-        super().__init__()
-        self._add = add
-
-    def __missing__(self, value: Any) -> int:
-        self[value] = number = self._add(value)
-        return number
 
 
 class Column(NamedTuple):
@@ -268,7 +272,7 @@ class Tally:
         self, conditions: Sequence[Condition], numbers: IntArray, values: Values, *, absent: bool
     ) -> BoolArray:
         """Which values all conditions on one property keep, and whether `absent` ones are kept."""
-        counts = np.bincount(numbers, minlength=len(values.scalars))
+        counts = np.bincount(numbers, minlength=len(values))
         absent_count, counts[0] = int(counts[0]), 0
         self._applied += len(numbers)
         self._had += len(numbers) - absent_count
@@ -281,7 +285,8 @@ class Tally:
             kept &= results == _MET
         if not all(self._met[one.text] for one in conditions):
             for number in np.flatnonzero(counts).tolist():
-                for known in call.checked(values.scalars[number]):
+                (found,) = values.scalars(number, number + 1)
+                for known in call.checked(found):
                     self._values[shown_as(known)] += int(counts[number])
         kept[0] = all(
             one.operator == "lacks" or (absent and one.operator != "has") for one in conditions

@@ -260,7 +260,7 @@ async def in_order(
     def ordered() -> Order:
         values: list[Value] = [fold(one) if isinstance(one, str) else one for one in numbers or ()]
         if column is not None:
-            of_number = [_value(one, descending=by.descending) for one in column.values.scalars]
+            of_number = [_value(one, descending=by.descending) for one in column.values.scalars()]
             values = [of_number[number] for number in column.numbers.tolist()]
         places, had, kinds = _sorted(by_id.tolist(), values, descending=by.descending)
         texts = [one for one in values if isinstance(one, str)] if numbers is None else []
