@@ -92,20 +92,6 @@ async def outline_by_batches(
     )
 
 
-async def counts_by_batches(
-    db: GraphDbInterface, ids: Collection[str], edges: Collection[Triple]
-) -> tuple[Counter[str], Counter[tuple[str, str, str]]]:
-    """The number of nodes by type and of edges by relation.
-
-    Args:
-        db: The backend, for the types.
-        ids: The ids of all nodes.
-        edges: All edges; each may occur several times.
-    """
-    distinct = set(edges)
-    return _counts(await _types(db, ids, distinct), set(ids), distinct)
-
-
 async def _types(
     db: GraphDbInterface, ids: Collection[str], edges: Collection[Triple]
 ) -> dict[str, str]:
