@@ -27,14 +27,13 @@ from bfsql.models.parts import only
 from bfsql.models.records import NO_METADATA
 from bfsql.schema_statistics import MOST_EDGES, MOST_NODES, counted_in_time, outline_by_batches
 from bfsql.settings import resolve
-from bfsql_sparql.batches import Batches, counted
+from bfsql_sparql.batches import Batches
 from bfsql_sparql.dataset import PING, Dataset, NoResults, Refused, truth
 from bfsql_sparql.edge_metadata import EdgeMetadata
 from bfsql_sparql.edges import Edges
 from bfsql_sparql.mapping import RdfMapping
 from bfsql_sparql.node_list import NodeList
 from bfsql_sparql.nodes import Nodes
-from bfsql_sparql.queries.graph import number_of_edges
 from bfsql_sparql.schema import Schema
 from bfsql_sparql.search import EntitySearch
 from bfsql_sparql.settings import SparqlSettings, with_preset
@@ -252,7 +251,7 @@ class SparqlBackend(BatchGraphDb):
         """
         seconds = self._store.settings.schema_timeout
         try:
-            number = await counted_in_time(self._number_of_edges(), seconds)
+            number = await self._schema.number_of_edges()
             most_nodes, most_edges = MOST_NODES, MOST_EDGES
             if number is not None and number > MOST_EDGES:  # other calls wait for their turn too
                 most_nodes = most_edges = SAMPLE
@@ -291,13 +290,6 @@ class SparqlBackend(BatchGraphDb):
         return self._name_keys
 
     # --- parts --------------------------------------------------------------
-
-    async def _number_of_edges(self) -> int | None:
-        """The number of edges; None if the store does not count them."""
-        try:
-            return await counted(self._store.dataset, number_of_edges(self._mapping))
-        except (StoreError, NoResults):
-            return None
 
     def _iri(self, id_: str) -> str | None:
         iri = self._mapping.ids.iri(id_)

@@ -15,7 +15,7 @@ from bfsql.sources.rdf_guard import check_document
 from bfsql_sparql.dataset import Dataset, Row, TimeBudget
 from bfsql_sparql.mapping import CLASSES, RdfMapping
 from bfsql_sparql.queries import schema as texts
-from bfsql_sparql.queries.graph import number_of_nodes
+from bfsql_sparql.queries.graph import number_of_edges, number_of_nodes
 from bfsql_sparql.settings import hint
 from bfsql_sparql.store import Store
 
@@ -72,6 +72,11 @@ class Schema:
         async with self._reading_predicates:
             self._predicates = self._predicates or await self._list_predicates(self._budget())
         return self._types.whole and self._predicates.whole
+
+    async def number_of_edges(self) -> int | None:
+        """The number of edges; None if the store does not count them."""
+        found = await self._numbers(number_of_edges(self._mapping), self._budget())
+        return None if found is None else found[()]
 
     async def counts(self, edges: int) -> tuple[Counter[str], Counter[tuple[str, str, str]]] | None:
         """The nodes by type and the edges by relation, as the store counts them.

@@ -295,10 +295,8 @@ async def intersect(reach: AnswerTable, seeds: NodeSet, bounds: Bounds) -> Answe
             members = Handles(columns.size, outermost)
             further = await off_loop(len(ring.subjects), lambda: within(ring, members))
     except (TimeoutError, BoundMet) as stop:
-        stopped_by, asked = stopping_bound(stop, seeds.texts, depth - 1), reach.facts.asked_depth
-        facts = AnswerGaps(
-            asked_depth=asked or depth, finished_depth=depth - 1, stopped_by=stopped_by
-        )
+        stopped_by = stopping_bound(stop, seeds.texts, depth - 1)
+        facts = AnswerGaps(reach.facts.asked_depth or depth, depth - 1, stopped_by)
         reach = replace(reach, depth=depth - 1, facts=facts)
         common = await _within_every(reach, seeds, depth - 1)
 

@@ -97,7 +97,7 @@ class Executor:
     @cached_property
     def patterns(self) -> PatternSearch:
         """Finds the nodes of patterns."""
-        return PatternSearch(self._db, self.columns, self.bounds, self)
+        return PatternSearch(self._db, self.columns, self.bounds, self.meeting)
 
     async def answer(self, plan: Plan) -> AnswerTable:
         """The table of a plan with its measures, in its order, with its facets.
@@ -261,7 +261,8 @@ class Executor:
         """The filters of a query on this graph."""
         self.idle.update(one for one in query.relations if one.types)
         names = await names_of(self._db) if query.where else Names((), ())
-        return Conditions(self._db, self.columns, query, names, self, stripped=self._stripped)
+        of_call = self._db, self.columns, query, names, self.meeting
+        return Conditions(*of_call, idle=self.idle, stripped=self._stripped)
 
     async def _along(self, paths: Collection[Path]) -> StepArcs | None:
         """The arcs of the steps that a plan follows; None if it follows all edges."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from functools import partial
@@ -165,57 +165,34 @@ async def with_facets(
     """An answer with the facets of its query; only a first page has any.
 
     Args:
-        db: The graph.
+        db: The graph; the named properties are read, those of one scope together.
         query: The query.
         table: The answer.
         listed: The nodes that a facet without a scope counts, if not those that pages list.
         stripped: Keys of edge metadata that traversals leave out.
 
     Raises:
-        ToolError: As in `facets_of`.
-        TimeoutError: As in `facets_of`.
+        ToolError: A text is no facet, or names a property that traversals leave out.
+        TimeoutError: The deadline passed.
     """
     if not isinstance(query, IntersectionQuery) and query.offset:
         return table
     counted = table if listed is None else replace(table, listed=listed)
-    facets = await facets_of(db, counted, query.facets, stripped=stripped)
-    return replace(table, facets=facets)
-
-
-async def facets_of(
-    db: GraphDbInterface,
-    table: AnswerTable,
-    texts: Iterable[str],
-    *,
-    stripped: Collection[str] = (),
-) -> Facets:
-    """The facets of a whole answer, by their texts without the number of values.
-
-    Args:
-        db: The graph; the named properties are read, those of one scope together.
-        table: The answer.
-        texts: The facets, as a call writes them.
-        stripped: Keys of edge metadata that traversals leave out.
-
-    Raises:
-        ToolError: A text is no facet, or names a property that traversals leave out.
-        TimeoutError: The deadline passed.
-    """
     names = table.names(await names_of(db))
-    wanted = [facet(text, names, table.steps) for text in texts]
+    wanted = [facet(text, names, table.steps) for text in query.facets]
     scopes: defaultdict[ScopedProperty, list[Facet]] = defaultdict(list)
     for one in wanted:
         refuse_stripped("facets", one.of, stripped)
         scopes[replace(one.of, key="")].append(one)
     found: dict[str, FacetSummary] = {}
     for scope, group in scopes.items():
-        found |= await _summaries(db, table, scope, group)
+        found |= await _summaries(db, counted, scope, group)
     for one in wanted:
         summary = found[one.label]
         if summary.missing and not summary.count:
-            known = await known_properties(db, table, one.of, stripped)
+            known = await known_properties(db, counted, one.of, stripped)
             found[one.label] = replace(summary, known=known)
-    return {one.label: found[one.label] for one in wanted}
+    return replace(table, facets={one.label: found[one.label] for one in wanted})
 
 
 async def _summaries(

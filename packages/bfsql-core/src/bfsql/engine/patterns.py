@@ -96,7 +96,7 @@ class PatternSearch:
         types = await off_loop(len(handles), types_in_order)
         # All nodes at once, so that what is reported of a relation does not depend on batches.
         for relation in pattern.relations:
-            kept = await self._relations.meeting(ordered, types, relation)
+            kept = await self._relations(ordered, types, relation)
             ordered, types = ordered[kept], types[kept]
         return Place(pattern.text, ordered, types, named=False)
 

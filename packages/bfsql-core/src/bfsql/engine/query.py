@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TypeVar
 
 from bfsql import call
 from bfsql.abc import GraphDbInterface, normalized
 from bfsql.engine.executor import Executor
-from bfsql.engine.pages import Pages, Result, with_absent_fields, with_metadata
+from bfsql.engine.pages import Pages, with_absent_fields, with_metadata
 from bfsql.engine.plan import Plan
 from bfsql.integers import NodeSet
 from bfsql.models import BfsQuery, BfsResult, IntersectionQuery, IntersectionResult
+
+R = TypeVar("R", bound=BfsResult | IntersectionResult)
 
 
 async def bfs_query(
@@ -37,9 +40,7 @@ async def bfs_query(
         FirstRingTooLarge: The first ring exceeds a bound.
         TypesUnread: The deadline passed before the types of the nodes were read.
     """
-    result = await _answered(db, query, max_nodes, max_edges)
-    assert isinstance(result, BfsResult)
-    return result
+    return await _answered(db, query, BfsResult, max_nodes, max_edges)
 
 
 async def neighborhood_intersection(
@@ -64,17 +65,16 @@ async def neighborhood_intersection(
     Raises:
         BfsqlError: As in `bfs_query`.
     """
-    result = await _answered(db, query, max_nodes, max_edges)
-    assert isinstance(result, IntersectionResult)
-    return result
+    return await _answered(db, query, IntersectionResult, max_nodes, max_edges)
 
 
 async def _answered(
     db: GraphDbInterface,
     query: BfsQuery | IntersectionQuery,
+    kind: type[R],
     max_nodes: int | None,
     max_edges: int | None,
-) -> Result:
+) -> R:
     with call.joined() as under_way:
         db = normalized(db)
         executor = Executor(db, max_nodes, max_edges)
@@ -90,4 +90,6 @@ async def _answered(
         result = await with_metadata(db, pages, await pages.of(pages.wanted))
         result = with_absent_fields(pages, result)
         facts = replace(result.facts, unknown_seeds=unknown, omissions=under_way.omissions)
-        return replace(result, facts=facts)
+        result = replace(result, facts=facts)
+        assert isinstance(result, kind)
+        return result

@@ -216,13 +216,8 @@ NUMBERS = (DEGREE, PATHS, DISTINCT, MEASURE)
 """The sort keys that are not properties."""
 
 
-class Order(NamedTuple):
-    """An order of some nodes."""
-
-    places: IntArray
-    """The previous place of each node, in the new order."""
-    facts: SortKeySummary
-    """The facts that notes report about the order."""
+Order: TypeAlias = tuple[IntArray, SortKeySummary]
+"""The previous place of each node in a new order, and the facts about it that notes report."""
 
 
 async def in_order(
@@ -252,7 +247,7 @@ async def in_order(
     if isinstance(numbers, np.ndarray):
         signed = -numbers[by_id] if by.descending else numbers[by_id]
         places = by_id[np.argsort(signed, kind="stable")]
-        return Order(places, SortKeySummary(by.key, had=len(nodes), mixed=False))
+        return places, SortKeySummary(by.key, had=len(nodes), mixed=False)
     column: Column | None = None
     if numbers is None:
         column = (await property_columns(db, columns, nodes, {by.key}))[by.key]
@@ -264,15 +259,14 @@ async def in_order(
             values = [of_number[number] for number in column.numbers.tolist()]
         places, had, kinds = _sorted(by_id.tolist(), values, descending=by.descending)
         texts = [one for one in values if isinstance(one, str)] if numbers is None else []
-        facts = SortKeySummary(by.key, had, kinds > 1, unordered_text(Counter(texts)))
-        return Order(places, facts)
+        return places, SortKeySummary(by.key, had, kinds > 1, unordered_text(Counter(texts)))
 
-    order = await off_loop(len(nodes), ordered)
-    if order.facts.had or numbers is not None or not len(nodes):
-        return order
+    places, facts = await off_loop(len(nodes), ordered)
+    if facts.had or numbers is not None or not len(nodes):
+        return places, facts
     keys = await common_keys(db, columns, nodes[by_id[:LOOKED_AT]])
     known = tuple(same[0] for same in KnownNames(keys).nearest(by.key))
-    return order._replace(facts=replace(order.facts, known=known))
+    return places, replace(facts, known=known)
 
 
 async def in_order_of(db: GraphDbInterface, table: AnswerTable, text: str) -> AnswerTable:
@@ -284,13 +278,13 @@ async def in_order_of(db: GraphDbInterface, table: AnswerTable, text: str) -> An
     parts = [slice(None)]
     if table.common is not None:
         parts = [slice(table.common), slice(table.common, None)]
-    places, facts = [], SortKeySummary(by.key, had=0, mixed=False)
+    order, facts = [], SortKeySummary(by.key, had=0, mixed=False)
     for part in parts:
         own = None if numbers is None else numbers[part]
-        order = await in_order(db, table.columns, nodes[part], by, own)
-        places.append(order.places + (part.start or 0))
-        facts = facts.joined(order.facts)
-    return table.sorted(np.concatenate(places), facts)
+        places, of_part = await in_order(db, table.columns, nodes[part], by, own)
+        order.append(places + (part.start or 0))
+        facts = facts.joined(of_part)
+    return table.sorted(np.concatenate(order), facts)
 
 
 def _degrees(table: AnswerTable) -> LongArray:

@@ -44,6 +44,8 @@ StoppedBy: TypeAlias = Literal["deadline", "nodes", "edges", "memory"]
 
 Ranks: TypeAlias = npt.NDArray[np.int8]
 """By handle: a distance in edges plus one; 0 if the distance is unknown."""
+_NO_SUMMARY = SchemaSummary([], [])
+"""The vocabulary of a traversal, before `select` makes that of what is left."""
 EdgeReader: TypeAlias = Callable[[IntArray], Awaitable[Ring]]
 """Reads the edges that a traversal follows from some nodes."""
 Ways: TypeAlias = tuple[tuple[IntArray, IntArray], ...]
@@ -106,15 +108,13 @@ async def traverse(
             for part in (edges, dangling)
         )
     distances = np.repeat(np.arange(len(rings), dtype=np.int32), list(map(len, rings)))
-    facts = AnswerGaps()
-    if depth < hops:
-        facts = AnswerGaps(asked_depth=hops, finished_depth=depth, stopped_by=stopped_by)
+    facts = AnswerGaps(hops, depth, stopped_by) if depth < hops else AnswerGaps()
     return AnswerTable(
         columns,
         nodes[real],
         types[real],
         edges,
-        SchemaSummary([], []),  # `select` makes that of what is left
+        _NO_SUMMARY,
         facts,
         nodes[real],
         distances=distances[real],
@@ -126,9 +126,10 @@ async def traverse(
 async def select(reach: AnswerTable, seeds: NodeSet, conditions: Conditions) -> AnswerTable:
     """Remove what the conditions of the call do not keep: nodes with their edges, then edges."""
     columns, nodes, types, edges = reach.columns, reach.nodes, reach.types, reach.edges
-    size = len(nodes) + len(edges.subjects)
-    dangling_edges, dangling_ids = reach.dangling.counts
-    facts = replace(reach.facts, dangling_edges=dangling_edges, dangling_ids=dangling_ids)
+    size, facts = len(nodes) + len(edges.subjects), reach.facts
+    if len(reach.dangling.edges.subjects):
+        dangling_edges, dangling_ids = reach.dangling.counts
+        facts = replace(facts, dangling_edges=dangling_edges, dangling_ids=dangling_ids)
     if conditions:
         conditions.learn(types, edges.predicates)
         kept = await conditions.keeps_nodes(nodes, types, None)

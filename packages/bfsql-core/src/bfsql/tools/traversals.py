@@ -118,7 +118,10 @@ class Traversal:
             max_hops = 1 if seeds.is_named else 0
             if not max_hops and arguments["limit"] is None:
                 arguments["limit"] = SET_PAGE
-        return await self._subgraph(Plan(BfsQuery(max_hops=max_hops, **arguments), seeds))
+        query = BfsQuery(max_hops=max_hops, **arguments)
+        table = await self._executor.answer(Plan(query, seeds))
+        self._notes += () if len(table.edges.subjects) else self._doubts
+        return await self._answer(query, table)
 
     async def intersect_subgraphs(
         self, k: int | None, *, connect: bool, **arguments: Any
@@ -291,13 +294,6 @@ class Traversal:
         """Note that the call requested more than the server grants, if it did."""
         if self._budget.requested is not None:
             self._notes.append(self._budget.clamped(paged=paged))
-
-    async def _subgraph(self, plan: Plan) -> Answer:
-        """Answer with the neighbourhood or the set of a plan."""
-        table = await self._executor.answer(plan)
-        if not len(table.edges.subjects):
-            self._notes += self._doubts
-        return await self._answer(plan.query, table)
 
     async def _answer(self, query: Query, table: AnswerTable) -> Answer:
         """Fit the first kind of pages of which a page fits, read its detail, write the answer."""
