@@ -23,7 +23,7 @@ from bfsql.engine.facets import with_facets
 from bfsql.engine.measure import measured
 from bfsql.engine.numbered import columns_of
 from bfsql.engine.pages import Pages
-from bfsql.engine.path import PathReader, walked
+from bfsql.engine.path import PathReader, walk_table
 from bfsql.engine.patterns import PatternSearch
 from bfsql.engine.plan import Bounds, Kind, Plan, Query
 from bfsql.engine.rows import RowPages, WalkList
@@ -232,7 +232,7 @@ class Executor:
             conditions=conditions,
             bounds=self.bounds,
         )
-        return await walked(reader, plan.query, conditions, self.bounds)
+        return await walk_table(reader, plan.query, conditions, self.bounds)
 
     async def _last_set(self, plan: Plan) -> NodeSet | None:
         """The nodes at which walks may end by the conditions of the last step on properties.

@@ -60,7 +60,7 @@ def facet_summary(column: Column, most: int = VALUES) -> FacetSummary:
         for value in found if len(found) == 1 else call.checked(found):
             number = number_of(value)
             if number is None:
-                texts[value if type(value) is str else _shown(value)] += count
+                texts[value if type(value) is str else _text_of(value)] += count
             else:
                 numbers[number.value] += count
                 total = EXACT.add(total, EXACT.multiply(number.decimal, count))
@@ -82,7 +82,7 @@ def facet_summary(column: Column, most: int = VALUES) -> FacetSummary:
     )
 
 
-def _shown(value: Scalar) -> str:
+def _text_of(value: Scalar) -> str:
     """A value that is no number as text; an int that is too long for one as stores hold it."""
     is_long = type(value) is int and value.bit_length() > MAX_BITS
     return f"{value:#x}" if is_long else shown_as(value)

@@ -328,7 +328,7 @@ class PathReader:
 # --- the answer -----------------------------------------------------------------
 
 
-async def walked(
+async def walk_table(
     reader: Callable[..., PathReader], query: PathQuery, conditions: Conditions, bounds: Bounds
 ) -> tuple[AnswerTable, bool]:
     """The complete walks of a path, and whether no bound cut off what is said about them.
