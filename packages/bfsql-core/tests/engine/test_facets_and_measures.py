@@ -249,13 +249,12 @@ async def test_a_measure_takes_each_node_or_edge_on_the_walks_once(graph, steps,
     assert {node["id"]: node["measure"] for node in answer["nodes"]} == {
         name: [value, len(counted[name])] for name, value in found.items()
     }
-    ranks = [
-        (value is None, isinstance(value, str), 0 if value is None else value)
-        for value in (node["measure"][0] for node in answer["nodes"])
-    ]
-    numbers = [float(r[2]) for r in ranks if not r[0] and not r[1]]
-    assert [r[:2] for r in ranks] == sorted(r[:2] for r in ranks)
-    assert numbers == sorted(numbers, reverse=True)
+    shown_as = [node["measure"][0] for node in answer["nodes"]]
+    numbers = [None if value is None else decimal(value) for value in shown_as]  # or big as text
+    ranks = [(v is None, n is None) for v, n in zip(shown_as, numbers, strict=True)]
+    assert ranks == sorted(ranks)
+    known = [number for number in numbers if number is not None]
+    assert known == sorted(known, reverse=True)
 
 
 RECORDS = [
