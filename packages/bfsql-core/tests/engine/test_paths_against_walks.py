@@ -1,6 +1,7 @@
 """Paths compared with individually listed walks, on small graphs with loops and parallel edges."""
 
 from collections import Counter, defaultdict
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 
 from bfsql import CachedGraphDb, Graph, Limits, MemoryBackend
 from bfsql.engine.thresholds import BUSY, PAIRS
+from bfsql.models import EdgeRecord, NodeRecord
 from bfsql_test_support import tool_calls
 from bfsql_test_support.backends.columns import ColumnsOverMemory
 from bfsql_test_support.oracles import walking
@@ -48,6 +50,28 @@ async def test_a_path_is_what_lies_on_complete_walks(graph, steps, seeds, data):
         assert answer["shown_count"] == len(paths)
         assert answer["max_hops"] == sum(step.most for step in steps)
         assert (answer["node_count"], answer["edge_count"]) == (len(nodes), len(edges))
+
+
+@settings(max_examples=150)
+@given(graph=walking.tangles(), steps=walking.steps(), data=st.data())
+async def test_steps_are_compared_with_one_of_them_wherever_walks_end(graph, steps, data):
+    common = data.draw(st.sampled_from([0, len(steps)]) | st.integers(0, len(steps)))
+    others = data.draw(
+        st.sets(st.integers(0, len(steps)).filter(lambda step: step != common), min_size=1)
+    )
+    equal = {other: data.draw(st.booleans()) for other in sorted(others)}
+    targets = data.draw(st.none() | st.just(graph.ids[:2]))
+    walks = [
+        one
+        for one in Walker.of(graph).walks(graph.ids[:3], steps, to=targets)
+        if all((node_at(*one, common) == node_at(*one, n)) == same for n, same in equal.items())
+    ]
+    where = [f"{common} {'=' if same else '!='} {n}" for n, same in equal.items()]
+    call = {"seeds": graph.ids[:3], **walking.arguments(steps), "where": where}
+    call |= {"to": targets} if targets else {}
+    answer = await tool_calls.read(over(MemoryBackend(graph.records)), "bfs_query", **call)
+    nodes, edges, paths = wanted(walks, len(steps))
+    assert given_by(answer) == (nodes, edges, sorted(paths.items()))
 
 
 @given(graph=walking.tangles(), steps=walking.steps(), data=st.data())
@@ -98,3 +122,21 @@ async def test_different_nodes_of_another_step_are_counted(graph, steps, data):
             over(MemoryBackend(graph.records)), "bfs_query", seeds=graph.ids[:3], **call
         )
     assert {node["id"]: node["distinct"] for node in answer["nodes"]} == wanted
+
+
+@pytest.mark.parametrize(
+    ("where", "to", "ends"),
+    [
+        (["0 != 2"], ["d"], {"d": 1}),
+        (["0 != 2", "1 != 2"], None, {"c": 1, "d": 1}),
+        (["0 != 2", "1 != 2"], ["c"], {"c": 1}),
+        (["2 = 0"], None, {}),
+    ],
+)
+async def test_walks_of_compared_steps_end_where_the_last_step_may(where, to, ends):
+    nodes = [NodeRecord(name, "T", {}) for name in "abcd"]
+    edges = [EdgeRecord(one, "p", other) for one, other in pairwise("abcd")]
+    call = {"seeds": ["a"], "path": ["-p->", "-p->{1,2}"], "where": where}
+    call |= {"to": to} if to else {}
+    answer = await tool_calls.read(over(MemoryBackend([*nodes, *edges])), "bfs_query", **call)
+    assert dict(given_by(answer)[2]) == ends
