@@ -68,7 +68,7 @@ class ShortestPathSearch:
         self.directed = along is not None
         self._along = along
         # An edge is in the rings of both its ends.
-        self._found = EdgeCollector(columns, bounds.edges, repeats=True)
+        self.rings = EdgeCollector(columns, bounds.edges, repeats=True)
         self._conditions, self._bounds = conditions, bounds
         self._edge_conditions = EdgeConditions(columns, conditions, None)
         self._read = {back: Handles(columns.size) for back in (False, True)}
@@ -104,7 +104,9 @@ class ShortestPathSearch:
             length = await _meet(one, other, most)
             found.append(Connection(seed.text, target.text, length))
             if length is not None:
-                edges.append(await off_loop(self.count, partial(_between, one, other, length)))
+                edges.append(
+                    await off_loop(self.rings.count, partial(_between, one, other, length))
+                )
             if length == 0:
                 joined.append(np.intersect1d(one.levels[0], other.levels[0]))
         ring = concatenated(edges)
@@ -126,15 +128,10 @@ class ShortestPathSearch:
         facts = AnswerGaps(conditions=(*self._conditions.facts, *own))
         return AnswerTable.of(columns, nodes, types, edges, facts)
 
-    @property
-    def count(self) -> int:
-        """The number of edges read so far."""
-        return self._found.count
-
     def edges(self) -> Ring:
         """All edges read so far, as arcs in code if they are directed; some may occur twice."""
-        self._found.rings = [concatenated(self._found.rings)]
-        return self._found.rings[0]
+        self.rings.rings = [concatenated(self.rings.rings)]
+        return self.rings.rings[0]
 
     def ways(self, *, backwards: bool) -> Ways:
         """The edges in the directions in which a side follows them."""
@@ -156,7 +153,7 @@ class ShortestPathSearch:
             else:
                 arcs = await self._along.arcs(unread, backwards=backwards)
                 ring = arcs.selected(await self._keeps(arcs.ring)).coded
-            await self._found.add(ring)
+            await self.rings.add(ring)
         for handles in (*self._read.values(), self._tested, self._removed):
             handles.cover(self.columns.size)
         self._read[backwards].add(unread)
@@ -220,7 +217,7 @@ class _Side:
         """Expand the side by one edge."""
         await self.known.read(self.levels[-1], backwards=self.backwards)
         self._cover()
-        found = await off_loop(self.known.count, self._beyond)
+        found = await off_loop(self.known.rings.count, self._beyond)
         found = await self.known.passable(found)
         self._cover()
         self.rank[found] = len(self.levels) + 1

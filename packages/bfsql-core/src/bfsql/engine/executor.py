@@ -46,7 +46,7 @@ from bfsql.models import (
 from bfsql.query.properties import DISTINCT
 from bfsql.query.vocabulary import Names
 
-Answer: TypeAlias = tuple[AnswerTable, bool]
+Finding: TypeAlias = tuple[AnswerTable, bool]
 """A table, and whether no bound cut it off, so that later calls may use it."""
 
 
@@ -86,7 +86,7 @@ class Executor:
         self._db, self._stripped = db, stripped
         self.columns = columns_of(db)
         self.bounds = Bounds.of(self.columns, max_nodes, max_edges)
-        self._kinds: dict[Kind, Callable[[Plan, Conditions, StepArcs | None], Awaitable[Answer]]]
+        self._kinds: dict[Kind, Callable[[Plan, Conditions, StepArcs | None], Awaitable[Finding]]]
         self._kinds = {
             "reach": self._reach,
             "shared": self._shared,
@@ -178,7 +178,7 @@ class Executor:
 
     # --- the kinds of plans -----------------------------------------------------------
 
-    async def _reach(self, plan: Plan, conditions: Conditions, along: StepArcs | None) -> Answer:
+    async def _reach(self, plan: Plan, conditions: Conditions, along: StepArcs | None) -> Finding:
         """Everything within some hops of the seeds, over all edges or those of some steps."""
         assert isinstance(plan.query, BfsQuery)
         hops = plan.query.max_hops
@@ -195,7 +195,7 @@ class Executor:
             table = replace(table, facts=facts)
         return table, table.facts.stopped_by is None
 
-    async def _shared(self, plan: Plan, conditions: Conditions, _: StepArcs | None) -> Answer:
+    async def _shared(self, plan: Plan, conditions: Conditions, _: StepArcs | None) -> Finding:
         """What lies within `k` hops of every seed."""
         assert isinstance(plan.query, IntersectionQuery)
         for k in range(1 if plan.smallest else plan.query.k, plan.query.k + 1):
@@ -213,14 +213,14 @@ class Executor:
         table = replace(table, seed_edges=await edges_among(whole, plan.seeds.handles))
         return table, not is_partial
 
-    async def _chains(self, plan: Plan, conditions: Conditions, along: StepArcs | None) -> Answer:
+    async def _chains(self, plan: Plan, conditions: Conditions, along: StepArcs | None) -> Finding:
         """The shortest connections of every seed with every target."""
         assert isinstance(plan.query, BfsQuery)
         assert plan.targets is not None
         search = ShortestPathSearch(self.columns, conditions, self.bounds, along)
         return await search.connections(plan.seeds, plan.targets, plan.query.max_hops), True
 
-    async def _walks(self, plan: Plan, conditions: Conditions, _: StepArcs | None) -> Answer:
+    async def _walks(self, plan: Plan, conditions: Conditions, _: StepArcs | None) -> Finding:
         """The complete walks along a path."""
         assert isinstance(plan.query, PathQuery)
         reader = partial(
@@ -288,16 +288,13 @@ class Executor:
         met: BoolArray = COMPARE[one.comparison](counts, one.number)
         if partial_ids:
             settled = counts >= one.number if one.comparison in ("<", ">=") else counts > one.number
-            open_ = ~settled & await self._affected(nodes, partial_ids)
-            self.undecided.update(nodes[open_].tolist())
-            met |= open_
+            ids = await call.within(self.columns.ids(nodes))
+            affected = np.fromiter((one in partial_ids for one in ids), bool, len(ids))
+            if not partial_ids.issubset(ids):  # edges are missing further away
+                affected[:] = True
+            self.undecided.update(nodes[~settled & affected].tolist())
+            met |= ~settled & affected
         return met
-
-    async def _affected(self, nodes: IntArray, partial_ids: set[str]) -> BoolArray:
-        """The nodes whose relations may lack edges: all, if edges are missing further away."""
-        ids = await call.within(self.columns.ids(nodes))
-        own = np.fromiter((one in partial_ids for one in ids), bool, len(ids))
-        return own if partial_ids <= set(ids) else np.ones(len(ids), bool)
 
     async def _counts(self, nodes: IntArray, types: IntArray, one: RelationCondition) -> LongArray:
         """The number of different nodes at the end of the relation of each node."""

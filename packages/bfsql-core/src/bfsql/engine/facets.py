@@ -179,7 +179,8 @@ async def with_facets(
         return table
     counted = table if listed is None else replace(table, listed=listed)
     names = table.names(await names_of(db))
-    wanted = [facet(text, names, table.steps) for text in query.facets]
+    steps = None if table.walks is None else table.walks.steps
+    wanted = [facet(text, names, steps) for text in query.facets]
     scopes: defaultdict[ScopedProperty, list[Facet]] = defaultdict(list)
     for one in wanted:
         refuse_stripped("facets", one.of, stripped)

@@ -88,9 +88,9 @@ class Pages:
         self.facets = table.facets
         self._places: PagePlaces | None = None
         self._prefix: Prefix | None = None
-        for last in table.last_page:
-            if (last.start, last.walks) == (self._start, walks):
-                self._places, self._prefix = last.places, last.prefix
+        for start, with_walks, places, prefix in table.last_page:
+            if (start, with_walks) == (self._start, walks):
+                self._places, self._prefix = places, prefix
 
     async def of(self, count: int) -> Result:
         """The result with the first `count` nodes; its facts count the nodes cut off."""
@@ -199,7 +199,7 @@ class Pages:
         if known is None or not count <= known.length <= 2 * length:
             places = await self._places_of(length)
             self._prefix = known = await self._read(places, length)
-            last = LastPage(self._start, self.walks, places, known)
+            last: LastPage = self._start, self.walks, places, known
             self.table.last_page[:] = [last]
         return known
 
@@ -333,15 +333,9 @@ class Prefix(NamedTuple):
         return bisect_left(self.crossing, count)
 
 
-class LastPage(NamedTuple):
-    """The last page that was looked up."""
-
-    start: int
-    """The place of its first node in the answer."""
-    walks: bool
-    """As in `Pages`."""
-    places: PagePlaces
-    prefix: Prefix
+LastPage: TypeAlias = tuple[int, bool, PagePlaces, Prefix]
+"""The last page that was looked up: the place of its first node in the answer, whether it has
+walks, its content and its beginning."""
 
 
 async def in_strings(

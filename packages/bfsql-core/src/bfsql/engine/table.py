@@ -154,11 +154,6 @@ class AnswerTable:
 
     # --- what a scope refers to -------------------------------------------------------
 
-    @property
-    def steps(self) -> int | None:
-        """The number of steps of the path; None without a path."""
-        return None if self.walks is None else self.walks.steps
-
     def names(self, known: Names) -> Names:
         """Known names, and those of the types and predicates of the answer."""
         return known.union(self.summary.entity_types_found, self.summary.predicates_found)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
-from bfsql.models import EdgeDirection, Outline, Relation
+from bfsql.models import EdgeDirection, Outline
 from bfsql.models.name_keys import ANY_TYPE, NAME, NO_NAME_KEYS, NameKeys
 from bfsql.models.quotation import excerpt, listed
 from bfsql.models.spelling import KnownNames
@@ -59,21 +60,20 @@ class Names:
         return KnownNames(self.types | self.predicates)
 
 
+UNCOUNTED = Outline(sampled=True)
+"""The outline of a graph that is not counted."""
+
+
 @dataclass(frozen=True)
 class Vocabulary:
-    """The names that a path may use.
-
-    Args:
-        schema: Types and predicates of the graph.
-        relations: The relations of predicates between types in the graph's outline, if known.
-        whole: Whether there are no other relations.
-        outline: The outline of the graph, as far as it is known.
-    """
+    """The names that a path may use."""
 
     schema: Schema
-    relations: Sequence[Relation] = ()
-    whole: bool = False
-    outline: Outline = field(default_factory=Outline)
+    """Types and predicates of the graph."""
+    outline: Outline = UNCOUNTED
+    """The outline of the graph, as far as it is known."""
+    readings: dict[Hashable, Any] = field(default_factory=dict, compare=False)
+    """What earlier calls read with these names, by their texts; see `EndResolver`."""
 
     @cached_property
     def types(self) -> KnownNames:
@@ -93,7 +93,7 @@ class Vocabulary:
     def leaving(self, types: Collection[str] | None) -> list[str]:
         """The relations of some types, as steps that start there, the most frequent first."""
         steps: dict[str, None] = {}
-        for subject, predicate, other, _ in self.relations:
+        for subject, predicate, other, _ in self.outline.relations:
             if types is None or subject in types:
                 steps[f"-{predicate}-> {other}"] = None
             if types is None or other in types:
@@ -104,9 +104,10 @@ class Vocabulary:
         self, predicates: Collection[str], types: Collection[str] | None
     ) -> set[EdgeDirection]:
         """The directions in which edges of some predicates may leave some types (None: any)."""
-        if not self.whole or types is None:
+        known = self.outline
+        if known.sampled or known.relations_left_out or types is None:
             return {"out", "in"}
-        own = [one for one in self.relations if one.predicate in predicates]
+        own = [one for one in known.relations if one.predicate in predicates]
         found: set[EdgeDirection] = {"out"} if any(r.subject_type in types for r in own) else set()
         return found | ({"in"} if any(r.object_type in types for r in own) else set())
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import sys
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from operator import methodcaller
@@ -28,6 +28,8 @@ from bfsql.query.vocabulary import Vocabulary, nearest
 from bfsql.tools.resolve import NameResolver, UnresolvedName
 from bfsql.tools.schema import GraphSchema
 
+READINGS = 256
+"""Most readings that are held for later calls."""
 PATTERN_SHARE = 0.2
 """Share of the remaining time in which an error looks for a further type of entities."""
 
@@ -168,20 +170,36 @@ class EndResolver:
         return False
 
     async def read(
-        self, read: Callable[[PatternReader], T], argument: str
+        self, read: Callable[[PatternReader], T], argument: str, key: Hashable = None
     ) -> tuple[T, PatternReader]:
         """What a function reads with the vocabulary of the graph, and the reader with its notes.
 
         The schema is read again, and entities are looked up, before a name is called unknown.
 
+        Args:
+            read: The function.
+            argument: The argument of the call that contains the texts, for errors.
+            key: What the function reads, if later calls may reuse it.
+
         Raises:
             ToolError: The text cannot be read, or names something that the graph does not have.
         """
+        vocabulary = await call.within(self._schema.vocabulary(again=False))
+        key = None if key is None or self._entities else (argument, key)
+        if key in vocabulary.readings:
+            found: tuple[T, PatternReader] = vocabulary.readings[key]
+            return found
         try:
-            return await self._attempt(read, argument, await self.vocabulary(again=False))
+            found = await self._attempt(read, argument, vocabulary)
         except ToolError:
-            vocabulary = await self.vocabulary(again=True)
-        return await self._attempt(read, argument, vocabulary)
+            vocabulary = await call.within(self._schema.vocabulary(again=True))
+            return await self._attempt(read, argument, vocabulary)
+        # What names of entities mean is looked up in each call.
+        if key is not None and not self._entities and not found[1].unknown:
+            if len(vocabulary.readings) >= READINGS:
+                vocabulary.readings.clear()
+            vocabulary.readings[key] = found
+        return found
 
     async def _attempt(
         self, read: Callable[[PatternReader], T], argument: str, vocabulary: Vocabulary
@@ -198,14 +216,6 @@ class EndResolver:
                 return found, reader
         reader = PatternReader(vocabulary, self._entities, argument)
         return read(reader), reader
-
-    async def vocabulary(self, *, again: bool) -> Vocabulary:
-        """The names that paths and patterns may use."""
-        schema, outline = await call.within(self._schema.with_outline(again=again))
-        if outline is None:
-            return Vocabulary(schema)
-        whole = not outline.sampled and not outline.relations_left_out
-        return Vocabulary(schema, outline.relations, whole, outline)
 
     async def _learn_entities(self, texts: Sequence[str]) -> bool:
         """Look up the names at the ends of steps; whether one of them is the name of entities."""

@@ -22,7 +22,7 @@ from bfsql.memory_account import CallMemory
 from bfsql.models import Outline
 from bfsql.models.name_keys import NameKeys
 from bfsql.models.quotation import excerpt, listed
-from bfsql.query.vocabulary import Schema
+from bfsql.query.vocabulary import UNCOUNTED, Schema, Vocabulary
 from bfsql.tools.parameters import TRAVERSALS
 from bfsql.tools.validate import matched
 
@@ -67,6 +67,7 @@ class GraphSchema:
         self.known_outline: Outline | None = None
         self._db = db
         self._read_at, self._took = -float("inf"), 0.0
+        self._vocabulary = Vocabulary(Schema((), (), comprehensive=False))
         self._seen: dict[str, set[str]] = {"entity_types": set(), "predicates": set()}
         self._counting: asyncio.Task[None] | None = None
         self._damage: StoreDamaged | None = None
@@ -123,14 +124,17 @@ class GraphSchema:
             schema = self.valid(await call.within(self.read_again()))
         return matched(argument, values, getattr(schema, part), complete=schema.comprehensive)
 
-    async def with_outline(self, *, again: bool) -> tuple[Schema, Outline | None]:
-        """The valid lists, and the outline as far as it is known.
+    async def vocabulary(self, *, again: bool) -> Vocabulary:
+        """The valid lists, and the outline as far as it is known; the same while these are.
 
         With `again`, the lists are read again and counting is waited for.
         """
         schema = self.valid(await (self.read_again() if again else self.lists()))
         outline, _ = await self.outline(WAIT_SECONDS if again else 0)
-        return schema, outline
+        known = self._vocabulary
+        if known.outline is not (outline or UNCOUNTED) or known.schema != schema:
+            self._vocabulary = Vocabulary(schema, outline or UNCOUNTED)
+        return self._vocabulary
 
     def valid(self, schema: Schema) -> Schema:
         """The lists, extended by the names seen in answers."""

@@ -171,8 +171,7 @@ class Traversal:
         ids = await call.within(self._columns.ids(place.handles[page]))
         names = self._columns.type_names
         nodes = [Node(i, names[t]) for i, t in zip(ids, place.types[page].tolist(), strict=True)]
-        undecided = len(self._executor.undecided)
-        own = await self._relation_notes((), undecided)
+        own = await self._relation_notes((), len(self._executor.undecided))
         count = len(place.handles)
         return EntityPage(count, nodes, page.stop >= count, [*own, *self._notes, *left_out()])
 
@@ -194,7 +193,9 @@ class Traversal:
         names = self._columns.type_names
         types = {names[number] for number in distinct_numbers(seeds.types).tolist()}
         path, reader = await self._ends.read(
-            lambda one: one.path(of_path.path, types or None), "path"
+            lambda one: one.path(of_path.path, types or None),
+            "path",
+            (*of_path.path, frozenset(types)),
         )
         query, targets = path_query(of_path, path, arguments), None
         if to:
@@ -228,7 +229,7 @@ class Traversal:
             ToolError: A text cannot be read, has several steps, or says how often to repeat one.
         """
         paths, reader = await self._ends.read(
-            lambda one: [one.path([text]) for text in texts], "along"
+            lambda one: [one.path([text]) for text in texts], "along", tuple(texts)
         )
         for text, path in zip(texts, paths, strict=True):
             if path.longest > 1:
