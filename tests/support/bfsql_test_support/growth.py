@@ -218,7 +218,7 @@ OF_CALLERS: dict[str, Callable[[str], object]] = {
     "cursor": _position,
     "URL to search": lambda text: (search._ID.fullmatch(text), entities._URI.fullmatch(text)),
     "words of an index": lambda text: (_word(text[:256]), search_text.swapped_grams(text[:256])),
-    "header Link": lambda text: (replies._LINK.findall(f"<a>{text}"), replies._PARAMETER.findall(text), replies._AGE.search(text)),
+    "header Link": lambda text: (replies._LINK.findall(f"<a>{text}"), replies._PARAMETER.findall(text)),
     "name to search": lambda text: matching.NameQuery(text).match("id", "A name", [text + "x"]),
 }  # fmt: skip
 OF_AUTHORS: dict[str, Callable[[str], object]] = {
