@@ -1,10 +1,9 @@
 """Every error that the project raises on purpose.
 
 The model reads `ToolError` as the answer to its call; the operator reads all
-others on standard error. Each class takes facts, stores them as attributes and
-composes the message itself, so that a program can act on the same facts that a
-person reads: what happened, with which value, what would be right, and what to
-do next (`protocol.md` 12).
+others on standard error. A message says what happened, with which value, what
+would be right, and what to do next (`protocol.md` 12); a program tells errors
+apart by their classes, and by the `kind` of a `ToolError`.
 """
 
 from __future__ import annotations
@@ -129,7 +128,6 @@ class TypesUnread(ToolError, TimeoutError):
             "Ask for fewer hops, or for fewer seeds.",
             kind="deadline",
         )
-        self.reached = reached
 
 
 class FirstRingUnfinished(ToolError, TimeoutError):
@@ -148,8 +146,6 @@ class FirstRingUnfinished(ToolError, TimeoutError):
             "Try again, or start from a neighbour with fewer edges.",
             kind="deadline",
         )
-        self.seeds = tuple(seeds)
-        self.degree = degree
 
 
 class BoundMet(BfsqlError):
@@ -216,7 +212,6 @@ class FirstRingTooLarge(ToolError):
             kind="too_large",
             argument="seeds",
         )
-        self.seeds = tuple(seeds)
 
 
 class StepUnfinished(ToolError):
@@ -247,8 +242,6 @@ class StepUnfinished(ToolError):
             kind="deadline" if met is None else "too_large",
             argument="path",
         )
-        self.step = step
-        self.nodes = nodes
 
 
 class TooManyPairs(ToolError):
@@ -435,138 +428,27 @@ class PluginError(BfsqlError):
 
 
 class UnknownBackend(PluginError, LookupError):
-    """No installed distribution offers a backend of this name.
-
-    Args:
-        name: The requested name.
-        installed: The names of the installed backends, the most similar one first.
-        suggestion: The distribution to install, if one is known.
-        origin: Where the name was given, if not by the caller.
-    """
-
-    def __init__(
-        self, name: str, installed: Sequence[str], suggestion: str | None, origin: str = ""
-    ) -> None:
-        have = f"installed are: {', '.join(installed)}" if installed else "none is installed"
-        cure = (
-            f"Run pip install {suggestion}, or in a clone pip install ./packages/{suggestion}"
-            if suggestion
-            else "Check the spelling, or install the distribution that provides it."
-        )
-        where = f" ({origin})" if origin else ""
-        super().__init__(name, f"There is no backend named {name!r}{where}; {have}. {cure}")
-        self.installed = tuple(installed)
+    """No installed distribution offers a backend of this name."""
 
 
 class AmbiguousBackend(PluginError):
     """Two or more distributions claim the same backend name."""
 
-    def __init__(self, name: str, distributions: Sequence[str]) -> None:
-        super().__init__(
-            name,
-            f"The backend name {name!r} is claimed by {' and '.join(distributions)}. "
-            f"Uninstall all but one, for instance: pip uninstall {distributions[-1]}",
-        )
-        self.distributions = tuple(distributions)
-
 
 class BackendImportFailed(PluginError, ImportError):  # type: ignore[misc]  # name is never None
-    """The backend is installed but cannot be imported; the cause is chained.
-
-    `wrong` is the value of its entry point, if that names what does not exist.
-    """
-
-    def __init__(self, name: str, distribution: str, cause: BaseException, wrong: str = "") -> None:
-        missing = getattr(cause, "name", None) if isinstance(cause, ModuleNotFoundError) else None
-        why = f"{type(cause).__name__}: {cause}"
-        cure = "Reinstall it with its dependencies"
-        if wrong:
-            why = f"its entry point is {name} = '{wrong}': {cause}"
-            cure = "Correct it in the group 'bfsql.backends', and install it again"
-        elif missing:
-            why = f"the module {missing!r} is missing"
-        PluginError.__init__(
-            self,
-            name,
-            f"The backend {name!r} of {distribution} failed to import: {why}. {cure}: pip install "
-            f"--force-reinstall {distribution}",
-        )
-        self.distribution = distribution
+    """The backend is installed but cannot be imported; the cause is chained."""
 
 
 class BackendOpenFailed(PluginError):
     """A backend raised an error of an unexpected class when it was opened; the cause is chained."""
 
-    def __init__(self, name: str, distribution: str, cause: Exception) -> None:
-        super().__init__(
-            name,
-            f"The backend {name!r} of {distribution} could not be opened: {type(cause).__name__}: "
-            f"{hide_secrets(str(cause))}. `bfsql describe-schema -v` with the same options shows "
-            f"the traceback; report it to the author of {distribution}.",
-        )
-        self.distribution = distribution
-
 
 class NotABackend(PluginError, TypeError):
-    """The entry point names an object that is neither a plugin nor a backend class.
-
-    Args:
-        name: The entry point's name.
-        distribution: The distribution that declares it.
-        found: The object that it names.
-        lack: The reason why a backend class cannot be used, as in `lacks get_node`; None
-            if it is not a backend class at all.
-    """
-
-    def __init__(
-        self, name: str, distribution: str, found: object, lack: str | None = None
-    ) -> None:
-        kind, called = type(found).__name__, getattr(found, "__name__", found)
-        why = (
-            f"{kind} {called!r}, not a bfsql.plugins.BackendPlugin and not a "
-            "GraphDbInterface subclass. Its author has to correct the entry point in the group "
-            "'bfsql.backends'."
-            if lack is None
-            else f"the class {called!r}, which {lack}. Its author has to complete it."
-        )
-        super().__init__(name, f"The backend {name!r} of {distribution} is {why}")
-        self.distribution = distribution
+    """The entry point names an object that is neither a plugin nor a complete backend class."""
 
 
 class ContractMismatch(PluginError):
-    """The backend was written for a contract that this core does not support.
-
-    Args:
-        name: The backend.
-        distribution: The distribution that declares it.
-        spoken: The contract's number that the plugin states.
-        expected: The number of `bfsql.abc.CONTRACT`.
-        newer: Whether the plugin's number is the newer one; None if it states no number.
-    """
-
-    def __init__(
-        self, name: str, distribution: str, spoken: object, expected: str, *, newer: bool | None
-    ) -> None:
-        if newer is None:
-            why = (
-                f"states the contract {spoken!r}, which is not a number such as 1 or '1.1'; this "
-                f"bfsql-core supports {expected}. Its author has to correct `contract` of its "
-                "BackendPlugin."
-            )
-        elif newer:
-            why = (
-                f"implements contract {spoken}, which is newer than the {expected} of this "
-                "bfsql-core. Upgrade core: pip install --upgrade bfsql-core"
-            )
-        else:
-            why = (
-                f"implements contract {spoken}, whose major number is older than that of the "
-                f"{expected} of this bfsql-core. "
-                f"Upgrade the backend: pip install --upgrade {distribution}"
-            )
-        super().__init__(name, f"The backend {name!r} of {distribution} {why}")
-        self.distribution = distribution
-        self.spoken = spoken
+    """The backend was written for a contract that this core does not support."""
 
 
 class HookPluginUnusable(PluginError):
@@ -586,5 +468,3 @@ class HookPluginUnusable(PluginError):
             f"or remove it with: pip uninstall {distribution}"
         )
         super().__init__(name, sentence)
-        self.distribution = distribution
-        self.reason = reason
