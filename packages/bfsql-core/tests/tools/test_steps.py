@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bfsql.errors import ToolError
-from bfsql.models import Pattern, Relation, Step
+from bfsql.models import Outline, Pattern, Relation, Step
 from bfsql.query.patterns import PatternReader
 from bfsql.query.properties import condition, sorted_step
 from bfsql.query.vocabulary import Names, Schema, Vocabulary
@@ -25,7 +25,7 @@ RELATIONS = (
 
 
 def read(*texts, at="Trial", schema=SCHEMA, relations=RELATIONS, whole=True):
-    reader = PatternReader(Vocabulary(schema, relations, whole))
+    reader = PatternReader(Vocabulary(schema, Outline(relations=relations, sampled=not whole)))
     return reader.path(texts, {at}), reader.replaced, reader.doubts
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 from functools import cached_property
 
-from bfsql.models import EdgeDirection, Outline, Relation
+from bfsql.models import EdgeDirection, Outline
 from bfsql.models.name_keys import ANY_TYPE, NAME, NO_NAME_KEYS, NameKeys
 from bfsql.models.quotation import excerpt, listed
 from bfsql.models.spelling import KnownNames
@@ -59,21 +59,21 @@ class Names:
         return KnownNames(self.types | self.predicates)
 
 
+UNKNOWN = Outline(sampled=True)
+"""The outline of a graph of which nothing was counted."""
+
+
 @dataclass(frozen=True)
 class Vocabulary:
     """The names that a path may use.
 
     Args:
         schema: Types and predicates of the graph.
-        relations: The relations of predicates between types in the graph's outline, if known.
-        whole: Whether there are no other relations.
         outline: The outline of the graph, as far as it is known.
     """
 
     schema: Schema
-    relations: Sequence[Relation] = ()
-    whole: bool = False
-    outline: Outline = field(default_factory=Outline)
+    outline: Outline = UNKNOWN
 
     @cached_property
     def types(self) -> KnownNames:
@@ -93,7 +93,7 @@ class Vocabulary:
     def leaving(self, types: Collection[str] | None) -> list[str]:
         """The relations of some types, as steps that start there, the most frequent first."""
         steps: dict[str, None] = {}
-        for subject, predicate, other, _ in self.relations:
+        for subject, predicate, other, _ in self.outline.relations:
             if types is None or subject in types:
                 steps[f"-{predicate}-> {other}"] = None
             if types is None or other in types:
@@ -104,9 +104,10 @@ class Vocabulary:
         self, predicates: Collection[str], types: Collection[str] | None
     ) -> set[EdgeDirection]:
         """The directions in which edges of some predicates may leave some types (None: any)."""
-        if not self.whole or types is None:
+        outline = self.outline
+        if types is None or outline.sampled or outline.relations_left_out:
             return {"out", "in"}
-        own = [one for one in self.relations if one.predicate in predicates]
+        own = [one for one in outline.relations if one.predicate in predicates]
         found: set[EdgeDirection] = {"out"} if any(r.subject_type in types for r in own) else set()
         return found | ({"in"} if any(r.object_type in types for r in own) else set())
 

@@ -205,10 +205,7 @@ class EndResolver:
     async def vocabulary(self, *, again: bool) -> Vocabulary:
         """The names that paths and patterns may use."""
         schema, outline = await call.within(self._schema.with_outline(again=again))
-        if outline is None:
-            return Vocabulary(schema)
-        whole = not outline.sampled and not outline.relations_left_out
-        return Vocabulary(schema, outline.relations, whole, outline)
+        return Vocabulary(schema) if outline is None else Vocabulary(schema, outline)
 
     async def _learn_entities(self, texts: Sequence[str]) -> bool:
         """Look up the names at the ends of steps; whether one of them is the name of entities."""
