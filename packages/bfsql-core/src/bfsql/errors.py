@@ -1,9 +1,10 @@
 """Every error that the project raises on purpose.
 
 The model reads `ToolError` as the answer to its call; the operator reads all
-others on standard error. A message says what happened, with which value, what
-would be right, and what to do next (`protocol.md` 12); a program tells errors
-apart by their classes, and by the `kind` of a `ToolError`.
+others on standard error. Each class takes facts and composes the message itself:
+what happened, with which value, what would be right, and what to do next
+(`protocol.md` 12). A program tells errors apart by their classes, and by the
+`kind` of a `ToolError`.
 """
 
 from __future__ import annotations
@@ -428,27 +429,125 @@ class PluginError(BfsqlError):
 
 
 class UnknownBackend(PluginError, LookupError):
-    """No installed distribution offers a backend of this name."""
+    """No installed distribution offers a backend of this name.
+
+    Args:
+        name: The requested name.
+        installed: The names of the installed backends, the most similar one first.
+        origin: Where the name was given, if not by the caller.
+        official: Whether this project has a distribution for it.
+    """
+
+    def __init__(self, name: str, installed: Sequence[str], origin: str, *, official: bool) -> None:
+        have = f"installed are: {', '.join(installed)}" if installed else "none is installed"
+        cure = "Check the spelling, or install the distribution that provides it."
+        if official:
+            cure = (
+                f"Run pip install bfsql-{name}, or in a clone pip install ./packages/bfsql-{name}"
+            )
+        where = f" ({origin})" if origin else ""
+        super().__init__(name, f"There is no backend named {name!r}{where}; {have}. {cure}")
 
 
 class AmbiguousBackend(PluginError):
     """Two or more distributions claim the same backend name."""
 
+    def __init__(self, name: str, distributions: Sequence[str]) -> None:
+        super().__init__(
+            name,
+            f"The backend name {name!r} is claimed by {' and '.join(distributions)}. "
+            f"Uninstall all but one, for instance: pip uninstall {distributions[-1]}",
+        )
 
-class BackendImportFailed(PluginError, ImportError):  # type: ignore[misc]  # name is never None
-    """The backend is installed but cannot be imported; the cause is chained."""
+
+class _BackendError(PluginError):
+    """A backend of a distribution that cannot be used; `what` goes on after both names."""
+
+    def __init__(self, name: str, distribution: str, what: str) -> None:
+        super().__init__(name, f"The backend {name!r} of {distribution} {what}")
 
 
-class BackendOpenFailed(PluginError):
+class BackendImportFailed(_BackendError, ImportError):  # type: ignore[misc]  # name is never None
+    """The backend is installed but cannot be imported; the cause is chained.
+
+    `wrong` is the value of its entry point, if that names what does not exist.
+    """
+
+    def __init__(self, name: str, distribution: str, cause: BaseException, wrong: str = "") -> None:
+        why = f"{type(cause).__name__}: {cause}"
+        cure = "Reinstall it with its dependencies"
+        if wrong:
+            why = f"its entry point is {name} = '{wrong}': {cause}"
+            cure = "Correct it in the group 'bfsql.backends', and install it again"
+        elif isinstance(cause, ModuleNotFoundError) and cause.name:
+            why = f"the module {cause.name!r} is missing"
+        what = f"failed to import: {why}. {cure}: pip install --force-reinstall {distribution}"
+        _BackendError.__init__(self, name, distribution, what)
+
+
+class BackendOpenFailed(_BackendError):
     """A backend raised an error of an unexpected class when it was opened; the cause is chained."""
 
+    def __init__(self, name: str, distribution: str, cause: Exception) -> None:
+        super().__init__(
+            name,
+            distribution,
+            f"could not be opened: {type(cause).__name__}: {hide_secrets(str(cause))}. "
+            "`bfsql describe-schema -v` with the same options shows the traceback; report it to "
+            f"the author of {distribution}.",
+        )
 
-class NotABackend(PluginError, TypeError):
-    """The entry point names an object that is neither a plugin nor a complete backend class."""
+
+class NotABackend(_BackendError, TypeError):
+    """The entry point names an object that is neither a plugin nor a backend class.
+
+    `lack` is what a backend class lacks, as in `lacks get_node`.
+    """
+
+    def __init__(self, name: str, distribution: str, found: object, lack: str = "") -> None:
+        kind, called = type(found).__name__, getattr(found, "__name__", found)
+        what = (
+            f"is the class {called!r}, which {lack}. Its author has to complete it."
+            if lack
+            else f"is {kind} {called!r}, not a bfsql.plugins.BackendPlugin and not a "
+            "GraphDbInterface subclass. Its author has to correct the entry point in the group "
+            "'bfsql.backends'."
+        )
+        super().__init__(name, distribution, what)
 
 
-class ContractMismatch(PluginError):
-    """The backend was written for a contract that this core does not support."""
+class ContractMismatch(_BackendError):
+    """The backend was written for a contract that this core does not support.
+
+    Args:
+        name: The backend.
+        distribution: The distribution that declares it.
+        spoken: The contract's number that the plugin states.
+        expected: The number of `bfsql.abc.CONTRACT`.
+        newer: Whether the plugin's number is the newer one; None if it states no number.
+    """
+
+    def __init__(
+        self, name: str, distribution: str, spoken: object, expected: str, *, newer: bool | None
+    ) -> None:
+        if newer is None:
+            what = (
+                f"states the contract {spoken!r}, which is not a number such as 1 or '1.1'; this "
+                f"bfsql-core supports {expected}. Its author has to correct `contract` of its "
+                "BackendPlugin."
+            )
+        elif newer:
+            what = (
+                f"implements contract {spoken}, which is newer than the {expected} of this "
+                "bfsql-core. Upgrade core: pip install --upgrade bfsql-core"
+            )
+        else:
+            what = (
+                f"implements contract {spoken}, whose major number is older than that of the "
+                f"{expected} of this bfsql-core. "
+                f"Upgrade the backend: pip install --upgrade {distribution}"
+            )
+        super().__init__(name, distribution, what)
 
 
 class HookPluginUnusable(PluginError):

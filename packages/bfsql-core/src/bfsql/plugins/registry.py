@@ -31,7 +31,6 @@ from bfsql.errors import (
     PluginError,
     UnknownBackend,
 )
-from bfsql.masking import hide_secrets
 from bfsql.plugins.declaration import BackendPlugin
 from bfsql.plugins.distributions import BACKENDS, Installed, PluginState, plugins_of
 from bfsql.settings import BackendSettings
@@ -69,25 +68,10 @@ def load(name: str, origin: str = "") -> BackendPlugin:
     """
     claims = [one for one in installed() if one.name == name]
     if not claims:
-        raise UnknownBackend(name, _unknown(name, origin))
+        raise UnknownBackend(name, names_like(name), origin, official=name in OFFICIAL)
     if len(claims) > 1:
-        raise AmbiguousBackend(
-            name,
-            f"The backend name {name!r} is claimed by "
-            f"{' and '.join(one.distribution for one in claims)}. Uninstall all but one, for "
-            f"instance: pip uninstall {claims[-1].distribution}",
-        )
+        raise AmbiguousBackend(name, [one.distribution for one in claims])
     return _loaded(claims[0])
-
-
-def _unknown(name: str, origin: str) -> str:
-    names = names_like(name)
-    have = f"installed are: {', '.join(names)}" if names else "none is installed"
-    cure = "Check the spelling, or install the distribution that provides it."
-    if name in OFFICIAL:
-        cure = f"Run pip install bfsql-{name}, or in a clone pip install ./packages/bfsql-{name}"
-    where = f" ({origin})" if origin else ""
-    return f"There is no backend named {name!r}{where}; {have}. {cure}"
 
 
 def names_like(name: str) -> list[str]:
@@ -113,12 +97,7 @@ async def open_backend(
     except Exception as cause:
         if isinstance(cause, BfsqlError | ExceptionGroup) or getattr(cause, "strerror", None):
             raise
-        raise BackendOpenFailed(
-            name,
-            f"The backend {name!r} of {distribution} could not be opened: {type(cause).__name__}: "
-            f"{hide_secrets(str(cause))}. `bfsql describe-schema -v` with the same options shows "
-            f"the traceback; report it to the author of {distribution}.",
-        ) from cause
+        raise BackendOpenFailed(name, distribution, cause) from cause
 
 
 def backend_of(path: Path, first: str) -> str | None:
@@ -160,36 +139,12 @@ def _loaded(one: Installed) -> BackendPlugin:
     except PluginError:
         raise
     except (Exception, SystemExit) as cause:  # third-party code may raise anything
-        raise BackendImportFailed(one.name, _not_imported(one, cause)) from cause
+        wrong = one.entry_point.value if _is_of_entry_point(cause, one.entry_point) else ""
+        raise BackendImportFailed(one.name, one.distribution, cause, wrong) from cause
     if not isinstance(found, BackendPlugin):
-        raise _not_a_backend(one.name, one.distribution, found)
+        raise NotABackend(one.name, one.distribution, found)
     _check_contract(one, found.contract)
     return found
-
-
-def _not_imported(one: Installed, cause: BaseException) -> str:
-    why, cure = f"{type(cause).__name__}: {cause}", "Reinstall it with its dependencies"
-    if _is_of_entry_point(cause, one.entry_point):
-        why = f"its entry point is {one.name} = '{one.entry_point.value}': {cause}"
-        cure = "Correct it in the group 'bfsql.backends', and install it again"
-    elif isinstance(cause, ModuleNotFoundError) and cause.name:
-        why = f"the module {cause.name!r} is missing"
-    return (
-        f"The backend {one.name!r} of {one.distribution} failed to import: {why}. {cure}: "
-        f"pip install --force-reinstall {one.distribution}"
-    )
-
-
-def _not_a_backend(name: str, distribution: str, found: object, lack: str = "") -> NotABackend:
-    """The error of an object; `lack` is what a backend class lacks, as in `lacks get_node`."""
-    kind, called = type(found).__name__, getattr(found, "__name__", found)
-    why = (
-        f"the class {called!r}, which {lack}. Its author has to complete it."
-        if lack
-        else f"{kind} {called!r}, not a bfsql.plugins.BackendPlugin and not a GraphDbInterface "
-        "subclass. Its author has to correct the entry point in the group 'bfsql.backends'."
-    )
-    return NotABackend(name, f"The backend {name!r} of {distribution} is {why}")
 
 
 def _is_of_entry_point(cause: BaseException, point: EntryPoint) -> bool:
@@ -207,26 +162,9 @@ def _check_contract(one: Installed, stated: object) -> None:
     """Reject another MAJOR of the contract, or a MINOR whose additions this core lacks."""
     spoken, own = _contract_number(stated), _contract_number(CONTRACT)
     assert own is not None
-    if spoken is None:
-        why = (
-            f"states the contract {stated!r}, which is not a number such as 1 or '1.1'; this "
-            f"bfsql-core supports {CONTRACT}. Its author has to correct `contract` of its "
-            "BackendPlugin."
-        )
-    elif spoken > own:
-        why = (
-            f"implements contract {stated}, which is newer than the {CONTRACT} of this "
-            "bfsql-core. Upgrade core: pip install --upgrade bfsql-core"
-        )
-    elif spoken[0] < own[0]:
-        why = (
-            f"implements contract {stated}, whose major number is older than that of the "
-            f"{CONTRACT} of this bfsql-core. "
-            f"Upgrade the backend: pip install --upgrade {one.distribution}"
-        )
-    else:
-        return
-    raise ContractMismatch(one.name, f"The backend {one.name!r} of {one.distribution} {why}")
+    if spoken is None or spoken[0] < own[0] or spoken > own:
+        newer = None if spoken is None else spoken > own
+        raise ContractMismatch(one.name, one.distribution, stated, CONTRACT, newer=newer)
 
 
 def _contract_number(stated: object) -> tuple[int, int] | None:
@@ -261,7 +199,7 @@ def plugin_for(name: str, distribution: str, backend: type[GraphDbInterface]) ->
     """A `BackendPlugin` around a bare class; NotABackend if it lacks any of the eight methods."""
     missing = sorted(getattr(backend, "__abstractmethods__", ()))
     if missing:
-        raise _not_a_backend(name, distribution, backend, f"lacks {', '.join(missing)}")
+        raise NotABackend(name, distribution, backend, f"lacks {', '.join(missing)}")
     create = cast("Callable[..., Any]", getattr(backend, "create", backend))
     arguments, settings = _derived(backend.__name__, create)
 
@@ -280,7 +218,7 @@ async def created(
     made = create(*positional, **named)
     opened = await made if inspect.isawaitable(made) else made
     if not isinstance(opened, GraphDbInterface):
-        raise _not_a_backend(name, distribution, opened)
+        raise NotABackend(name, distribution, opened)
     return opened
 
 
