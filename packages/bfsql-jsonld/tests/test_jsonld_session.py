@@ -13,7 +13,6 @@ import pytest
 from bfsql import call
 from bfsql.errors import ConfigurationError, StoreError, StoreUnavailable
 from bfsql_jsonld import JsonLdBackend
-from bfsql_jsonld.replies import HttpCache, Reply, Request
 from bfsql_test_support.servers import bad_replies as replies
 from bfsql_test_support.servers.bad_endpoint import BadEndpoint
 from bfsql_test_support.servers.port import free_port
@@ -295,58 +294,12 @@ async def test_redirects_without_end_are_an_error(opened, pages) -> None:
     assert "redirected more than" in await told(await opened())
 
 
-async def test_nothing_is_kept_unless_the_settings_give_it_room(opened, pages) -> None:
+async def test_the_backend_itself_keeps_no_answer(opened, pages) -> None:
     pages["/entities/a"] = (200, {"cache-control": "max-age=60", "etag": '"1"'}, NODE)
     backend = await opened()
     for _ in range(2):
         await backend.get_node("a")
     assert [headers.get("if-none-match") for _, headers, _ in pages.asked] == [None, None]
-
-
-async def test_an_answer_is_used_again_as_long_as_the_server_allows(opened, pages) -> None:
-    pages["/entities/a"] = (200, {"cache-control": "max-age=60"}, NODE)
-    pages["/entities/b"] = (200, {"cache-control": "no-store, max-age=60"}, {**NODE, "id": "b"})
-    backend = await opened(replies_bytes=1_000_000)
-    for _ in range(2):
-        await backend.get_node("a")
-        await backend.get_node("b")
-    assert pages.targets.count("/entities/a") == 1
-    assert pages.targets.count("/entities/b") == 2
-
-
-async def test_an_answer_with_an_etag_is_asked_for_on_condition(opened, pages) -> None:
-    def answered(headers, body):
-        if headers.get("if-none-match") == '"1"':
-            return 304, {"etag": '"1"'}, b""
-        return 200, {"etag": '"1"'}, {**NODE, "name": "Ada"}
-
-    pages["/entities/a"] = answered
-    backend = await opened(replies_bytes=1_000_000)
-    for _ in range(3):
-        assert await backend.metadata_for_node("a") == {"name": "Ada"}
-    assert [h.get("if-none-match") for _, h, _ in pages.asked] == [None, '"1"', '"1"']
-
-
-def test_what_is_dropped_while_it_is_confirmed_is_an_answer_all_the_same() -> None:
-    body = json.dumps(NODE).encode()
-    kept = HttpCache(len(body))
-    one, other = Request("http://x.test/1"), Request("http://x.test/2")
-    kept.settled(one, Reply(one, 200, {"etag": '"1"'}, body), None)
-    before = kept.get(one)
-    kept.settled(other, Reply(other, 200, {"etag": '"2"'}, body), None)
-    assert kept.get(one) is None
-    confirmed = kept.settled(one, Reply(one, 304, {"etag": '"1"'}), before)
-    assert (confirmed.status, confirmed.body) == (200, body)
-
-
-async def test_what_is_kept_is_bounded(opened, pages) -> None:
-    for number in range(4):
-        entity = {"id": str(number), "@type": "T", "text": "x" * 400}
-        pages[f"/entities/{number}"] = (200, {"cache-control": "max-age=60"}, entity)
-    backend = await opened(replies_bytes=1_000)
-    for number in (0, 1, 2, 3, 3, 0):
-        await backend.get_node(str(number))
-    assert pages.targets == [f"/entities/{number}" for number in (0, 1, 2, 3, 0)]
 
 
 async def test_http_2_is_spoken_with_tls_where_the_library_is_there(opened, endpoint) -> None:

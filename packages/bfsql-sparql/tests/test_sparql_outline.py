@@ -11,6 +11,8 @@ Serve = Callable[..., Awaitable[SparqlBackend]]
 
 E = "http://example.org/"
 TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
+SUBCLASS = "http://www.w3.org/2000/01/rdf-schema#subClassOf"
+CLASS = "http://www.w3.org/2002/07/owl#Class"
 GRAPH = "\n".join(
     [
         *(f"<{E}n{i}> <{TYPE}> <{E}{'TU'[i % 2]}> ." for i in range(6)),
@@ -36,22 +38,39 @@ async def test_nodes_edges_and_properties_are_counted(serve_each: Serve) -> None
     assert not outline.sampled
 
 
-async def test_a_large_graph_is_counted_as_a_whole(
-    serve_each: Serve, monkeypatch: pytest.MonkeyPatch
+SEVERAL_TYPES = "\n".join(
+    [
+        GRAPH,
+        f"<{E}n0> <{TYPE}> <{E}S> .",
+        f"<{E}S> <{SUBCLASS}> <{E}T> .",
+        f"<{E}n3> <{TYPE}> <{E}T> .",
+        f"<{E}T> <{TYPE}> <{CLASS}> .",
+        f"<{E}n2> <{E}q> <{E}T> .",
+        f"<{E}n5> <{E}q> <{E}n5> .",
+        f"<{E}n4> <urn:bfsql:/entityType> <{E}V> .",
+        f"<{E}n2> <{TYPE}> <{E}V> .",
+    ]
+)
+
+
+@pytest.mark.parametrize("graph", [GRAPH, SEVERAL_TYPES], ids=["one type", "several types"])
+async def test_a_large_graph_is_counted_by_the_store_as_a_small_one_is(
+    serve_each: Serve, monkeypatch: pytest.MonkeyPatch, graph: str
 ) -> None:
-    small = await (await serve_each(GRAPH)).outline()
+    small = await (await serve_each(graph)).outline()
     monkeypatch.setattr(backend, "MOST_EDGES", 4)
-    large = await (await serve_each(GRAPH)).outline()
+    monkeypatch.setattr(backend, "SAMPLE", 4)
+    large = await (await serve_each(graph)).outline()
     assert (large.node_counts, large.relations) == (small.node_counts, small.relations)
     assert large.relations_from == "all"
 
 
-async def test_of_a_graph_too_large_to_count_the_first_triples_are_a_sample_without_numbers(
+async def test_of_a_graph_that_a_store_cannot_count_the_first_triples_are_a_sample_without_numbers(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(backend, "MOST_EDGES", 4)
-    monkeypatch.setattr(backend, "COUNT_LIMIT", 8)
-    outline = await (await serve(GRAPH)).outline()
+    monkeypatch.setattr(backend, "SAMPLE", 4)
+    outline = await (await serve(GRAPH, inverse={f"{E}q": f"{E}p"})).outline()
     assert outline.relations_from == "sample"
     assert outline.node_counts == {}
     assert outline.relations

@@ -79,9 +79,8 @@ async def outline_by_batches(
     for part in chunks(evenly_spaced(whole, some)):
         with call.borrowed():
             described |= await db.metadata_for_edges_batch(part)
-    of_nodes, of_edges = _counts(types, known, whole)
-    if sampled:
-        of_nodes = Counter()
+    of_nodes = Counter() if sampled else Counter(types[i] for i in known)
+    of_edges = Counter((types[s], p, types[o]) for s, p, o in whole)
     return await asyncio.to_thread(
         outline_of,
         of_nodes if node_counts is None else node_counts,
@@ -90,20 +89,6 @@ async def outline_by_batches(
         [(edge[1], metadata) for edge, metadata in described.items()],
         sampled=sampled and edge_counts is None,
     )
-
-
-async def counts_by_batches(
-    db: GraphDbInterface, ids: Collection[str], edges: Collection[Triple]
-) -> tuple[Counter[str], Counter[tuple[str, str, str]]]:
-    """The number of nodes by type and of edges by relation.
-
-    Args:
-        db: The backend, for the types.
-        ids: The ids of all nodes.
-        edges: All edges; each may occur several times.
-    """
-    distinct = set(edges)
-    return _counts(await _types(db, ids, distinct), set(ids), distinct)
 
 
 async def _types(
@@ -115,12 +100,3 @@ async def _types(
     for chunk in chunks(sorted({*ids, *ends})):
         types.update((node.id, node.entity_type) for node in await db.get_nodes_batch(chunk))
     return types
-
-
-def _counts(
-    types: Mapping[str, str], ids: Collection[str], edges: Collection[Triple]
-) -> tuple[Counter[str], Counter[tuple[str, str, str]]]:
-    return (
-        Counter(types[i] for i in ids if i in types),
-        Counter((types[s], p, types[o]) for s, p, o in edges if s in types and o in types),
-    )

@@ -4,12 +4,14 @@ from collections import Counter, defaultdict
 from dataclasses import replace
 from decimal import ROUND_HALF_EVEN, Decimal, localcontext
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bfsql import Limits, MemoryBackend, open_graph
-from bfsql.engine.facets import ValueCounts
+from bfsql.engine.facets import facet_summary
+from bfsql.engine.properties import Column, Values
 from bfsql.errors import ToolError
 from bfsql.models import EdgeRecord, NodeRecord
 from bfsql.plugins import hookimpl
@@ -247,13 +249,12 @@ async def test_a_measure_takes_each_node_or_edge_on_the_walks_once(graph, steps,
     assert {node["id"]: node["measure"] for node in answer["nodes"]} == {
         name: [value, len(counted[name])] for name, value in found.items()
     }
-    ranks = [
-        (value is None, isinstance(value, str), 0 if value is None else value)
-        for value in (node["measure"][0] for node in answer["nodes"])
-    ]
-    numbers = [float(r[2]) for r in ranks if not r[0] and not r[1]]
-    assert [r[:2] for r in ranks] == sorted(r[:2] for r in ranks)
-    assert numbers == sorted(numbers, reverse=True)
+    shown_as = [node["measure"][0] for node in answer["nodes"]]
+    numbers = [None if value is None else decimal(value) for value in shown_as]  # or big as text
+    ranks = [(v is None, n is None) for v, n in zip(shown_as, numbers, strict=True)]
+    assert ranks == sorted(ranks)
+    known = [number for number in numbers if number is not None]
+    assert known == sorted(known, reverse=True)
 
 
 RECORDS = [
@@ -389,13 +390,13 @@ async def test_more_pairs_than_the_bound_are_an_error_that_names_paths(monkeypat
     assert await answered(**TO_TRIALS, measure="count 0")
 
 
-def test_values_are_counted_batch_by_batch():
-    values = [1, "1", 2.5, None, ["a", 1], "a", True, {"b": 1}]
-    one, other = ValueCounts(), ValueCounts()
-    one.add(values)
-    for value in reversed(values):
-        other.add([value])
-    assert one.summary() == other.summary()
+def test_values_may_be_numbered_batch_by_batch():
+    values = [1, "1", 2.5, None, ["a", 1], "a", True, {"b": 1}, 0.0, -0.0, 2**70]
+    one, other = Values(), Values()
+    apart = [other.numbers([value])[0] for value in reversed(values)]
+    assert facet_summary(Column(one, one.numbers(values))) == facet_summary(
+        Column(other, np.array(apart, np.int32))
+    )
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bfsql import Graph, Limits, MemoryBackend
 from bfsql.call import omitted
-from bfsql.engine import patterns
+from bfsql.engine import executor
 from bfsql.errors import ToolError
 from bfsql.models import EdgeRecord, Node, NodeRecord, Omission, PropertyCondition
 from bfsql_test_support import graph_strategies, tool_calls
@@ -184,7 +184,7 @@ async def test_answers_do_not_depend_on_the_end_that_is_read_first(graph, steps,
         answers = []
         for few in (0, 10**6):
             with pytest.MonkeyPatch.context() as patched:
-                patched.setattr(patterns, "FEW_STARTS", few)
+                patched.setattr(executor, "FEW_STARTS", few)
                 answers.append(await same(records, **call))
         assert answers[0] == answers[1]
 

@@ -1,20 +1,17 @@
-"""Requests to an API and its replies: read as JSON, refused with a sentence, or cached.
+"""Requests to an API and its replies: read as JSON, or refused with a sentence.
 
-A backend does not cache by itself, so `HttpCache` is empty unless the setting
-`replies_bytes` allows it space; it keeps replies as their headers allow (RFC 9111).
+A backend does not cache: `bfsql.cache` holds what replies become.
 """
 
 from __future__ import annotations
 
 import json
 import re
-import time
-from collections import OrderedDict
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Any, TypeAlias
+from typing import Any
 from urllib.parse import urljoin
 
 from bfsql.errors import StoreError
@@ -26,11 +23,8 @@ ACCEPT = "application/ld+json, application/json;q=0.9, application/*+json;q=0.8"
 
 _CURE = "Check base_url and the settings that end with _path."
 _OTHER_RDF = ("text/turtle", "application/rdf+xml", "application/n-", "text/n3", "application/trig")
-_AGE = re.compile(r"max-age\s*=\s*\"?(\d+)")
 _LINK = re.compile(r"<([^<>]*)>((?:\s*;\s*[^\s=;,]+(?:\s*=\s*(?:\"[^\"]*\"|[^\s\";,]+))?)*)")
 _PARAMETER = re.compile(r";\s*([^\s=;,]+)(?:\s*=\s*(?:\"([^\"]*)\"|([^\s\";,]+)))?")
-
-_Key: TypeAlias = tuple[str, str, str | None]
 
 
 class NotAllowed(StoreError):
@@ -49,8 +43,6 @@ class Request(HttpRequest):
     """Hosts besides the API's own that may answer; None for those of the settings."""
     most: int | None = None
     """Most bytes of the answer; None for the limit of the settings."""
-    conditions: Mapping[str, str] = field(default_factory=dict)
-    """Headers that request an answer from the API's host only if it has changed."""
 
     @property
     def label(self) -> str:
@@ -174,90 +166,3 @@ def joined(base: str, target: str) -> str:
 def short(text: str) -> str:
     """A URL, or any other text, shortened for a sentence."""
     return shorten(text, 200)
-
-
-@dataclass(frozen=True, slots=True)
-class CachedReply:
-    """A reusable answer."""
-
-    reply: Reply
-    ends: float
-    """Time of expiry, by the monotonic clock."""
-
-    @property
-    def is_fresh(self) -> bool:
-        """Whether it can be used without a request."""
-        return time.monotonic() < self.ends
-
-    @property
-    def conditions(self) -> dict[str, str]:
-        """Headers by which the server can report that nothing has changed."""
-        names = {"etag": "If-None-Match", "last-modified": "If-Modified-Since"}
-        headers = self.reply.headers
-        return {asked: headers[name] for name, asked in names.items() if name in headers}
-
-
-class HttpCache:
-    """Answers to GET requests, of at most so many bytes; the least recently used are dropped."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._bytes = 0
-        self._replies: OrderedDict[_Key, CachedReply] = OrderedDict()
-
-    def get(self, request: Request) -> CachedReply | None:
-        """The cached answer for a request, if there is one."""
-        key = _key(request)
-        if key in self._replies:
-            self._replies.move_to_end(key)
-        return self._replies.get(key)
-
-    def settled(self, request: Request, reply: Reply, cached: CachedReply | None) -> Reply:
-        """The answer itself, or for 304 the cached one; caches the answer if allowed.
-
-        Args:
-            request: The request.
-            reply: The reply received.
-            cached: The cached answer at the time of the request; it may have been dropped since.
-        """
-        if request.method != "GET":
-            return reply
-        if reply.status == HTTPStatus.NOT_MODIFIED and cached is not None:
-            reply = _renewed(cached.reply, reply)
-        self._drop(_key(request))
-        if reply.status == HTTPStatus.OK:
-            self._add(_key(request), reply)
-        return reply
-
-    def _add(self, key: _Key, reply: Reply) -> None:
-        control = reply.headers.get("cache-control", "").lower()
-        if "no-store" in control or reply.headers.get("vary", "").strip() == "*":
-            return
-        max_age = _AGE.search(control)
-        seconds = float(max_age[1]) if max_age and "no-cache" not in control else 0.0
-        age = reply.headers.get("age", "0")
-        seconds -= float(age) if age.isdecimal() else 0.0
-        if seconds <= 0 and not {"etag", "last-modified"} & reply.headers.keys():
-            return
-        if len(reply.body) > self._most:
-            return
-        self._replies[key] = CachedReply(reply, time.monotonic() + seconds)
-        self._bytes += len(reply.body)
-        while self._bytes > self._most:
-            self._drop(next(iter(self._replies)))
-
-    def _drop(self, key: _Key) -> None:
-        cached = self._replies.pop(key, None)
-        if cached is not None:
-            self._bytes -= len(cached.reply.body)
-
-
-def _renewed(cached: Reply, confirmed: Reply) -> Reply:
-    """The cached reply, with the headers of the reply that confirms it."""
-    of_body = {"content-type", "content-length", "link"} & cached.headers.keys()
-    own = {name: cached.headers[name] for name in of_body}
-    return replace(cached, headers={**cached.headers, **confirmed.headers, **own})
-
-
-def _key(request: Request) -> _Key:
-    return request.method, request.url, request.headers.get("Accept")

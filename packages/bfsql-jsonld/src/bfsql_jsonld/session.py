@@ -22,7 +22,7 @@ from pydantic import SecretStr
 
 from bfsql import http
 from bfsql.errors import ConfigurationError, StoreError, StoreUnavailable
-from bfsql_jsonld.replies import ACCEPT, HttpCache, NotAllowed, Reply, Request, joined, short
+from bfsql_jsonld.replies import ACCEPT, NotAllowed, Reply, Request, joined, short
 from bfsql_jsonld.settings import JsonLdSettings
 
 log = logging.getLogger("bfsql")
@@ -50,7 +50,6 @@ class Session:
         self._settings = settings
         self._base = settings.base_url
         self._credentials = _credentials(settings)
-        self._cache = HttpCache(settings.replies_bytes)
         self._limiter = http.RateLimiter(settings.max_concurrent)
         agent = f"bfsql-jsonld/{version('bfsql-jsonld')}"
         agent = f"{agent} ({settings.contact})" if settings.contact else agent
@@ -69,18 +68,13 @@ class Session:
             StoreError: It leads to a place where no request may go, or the reply is too large.
             StoreUnavailable: There is no reply, or none in time.
         """
-        cached = self._cache.get(request)
-        if cached is not None:
-            if cached.is_fresh:
-                return cached.reply
-            request = replace(request, conditions=cached.conditions)
         limit = self._settings.request_timeout
         seconds = http.seconds_left(limit)
         ends = time.monotonic() + seconds
         attempts = count(1)
         try:
             async with asyncio.timeout(seconds), self._limiter.turn():
-                reply = await http.retry(
+                return await http.retry(
                     lambda: self._attempted(request, next(attempts)),
                     retries=self._settings.retries,
                     ends=ends,
@@ -91,10 +85,9 @@ class Session:
             if seconds < limit:
                 within = f"in the {seconds:.1f} s that remained for this call"
             raise StoreUnavailable(f"{request.label} was not answered {within}.") from None
-        return self._cache.settled(request, reply, cached)
 
     async def ping(self) -> None:
-        """Return when the API has answered anything at all, bypassing the cache.
+        """Return when the API has answered anything at all.
 
         Raises:
             StoreUnavailable: The API does not answer, or is too busy.
@@ -150,7 +143,7 @@ class Session:
         """Send with credentials to the API's own host, without them to other allowed hosts."""
         most = request.most or self._settings.max_response_bytes
         if http.same_server(message.url, self._base):
-            headers = {**message.headers, **self._settings.headers, **request.conditions}
+            headers = {**message.headers, **self._settings.headers}
             return await self._client.send(
                 replace(message, headers=headers), max_bytes=most, credentials=self._credentials
             )

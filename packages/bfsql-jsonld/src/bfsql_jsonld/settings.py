@@ -233,10 +233,6 @@ class JsonLdSettings(BackendSettings, use_attribute_docstrings=True):
     """Maximum number of concurrent requests."""
     max_response_bytes: int = Field(default=64_000_000, ge=1_000)
     """Maximum size of an answer, in bytes."""
-    replies_bytes: int = Field(default=0, ge=0)
-    """Bytes of answers to cache, as their Cache-Control and ETag headers allow; 0 disables this
-    cache.
-    """
 
     @model_validator(mode="before")
     @classmethod

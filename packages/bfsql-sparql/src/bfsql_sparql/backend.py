@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections import Counter
 from collections.abc import (
     AsyncGenerator,
     Awaitable,
@@ -26,22 +25,15 @@ from bfsql.models import EdgeFilter, EntityStub, Metadata, Node, Outline, Proper
 from bfsql.models.name_keys import ANY_TYPE, NO_NAME_KEYS, NameKeys
 from bfsql.models.parts import only
 from bfsql.models.records import NO_METADATA
-from bfsql.schema_statistics import (
-    MOST_EDGES,
-    MOST_NODES,
-    counted_in_time,
-    counts_by_batches,
-    outline_by_batches,
-)
+from bfsql.schema_statistics import MOST_EDGES, MOST_NODES, counted_in_time, outline_by_batches
 from bfsql.settings import resolve
-from bfsql_sparql.batches import Batches, counted
-from bfsql_sparql.dataset import PING, Dataset, NoResults, Refused, TooSlow, truth
+from bfsql_sparql.batches import Batches
+from bfsql_sparql.dataset import PING, Dataset, NoResults, Refused, truth
 from bfsql_sparql.edge_metadata import EdgeMetadata
 from bfsql_sparql.edges import Edges
 from bfsql_sparql.mapping import RdfMapping
 from bfsql_sparql.node_list import NodeList
 from bfsql_sparql.nodes import Nodes
-from bfsql_sparql.queries.graph import number_of_edges
 from bfsql_sparql.schema import Schema
 from bfsql_sparql.search import EntitySearch
 from bfsql_sparql.settings import SparqlSettings, with_preset
@@ -50,8 +42,9 @@ from bfsql_sparql.store import Store
 P = ParamSpec("P")
 T = TypeVar("T")
 
-COUNT_LIMIT = 1_000_000
-"""Up to this number of nodes and edges all are counted if there is time."""
+
+SAMPLE = 5_000
+"""Nodes and edges of a large graph that are read for their properties."""
 
 
 def _when_open(
@@ -258,24 +251,28 @@ class SparqlBackend(BatchGraphDb):
         """
         seconds = self._store.settings.schema_timeout
         try:
+            number = await self._schema.number_of_edges()
+            most_nodes, most_edges = MOST_NODES, MOST_EDGES
+            if number is not None and number > MOST_EDGES:  # other calls wait for their turn too
+                most_nodes = most_edges = SAMPLE
             async with asyncio.timeout(seconds):
-                nodes, more_nodes = await self._nodes.some(MOST_NODES)
-                edges, more_edges = await self._edges.some(MOST_EDGES)
+                nodes, more_nodes = await self._nodes.some(most_nodes)
+                edges, more_edges = await self._edges.some(most_edges)
             counts = None
-            if sampled := more_nodes or more_edges:  # other calls wait for their turn too
-                nodes, edges = nodes[:5_000], edges[:5_000]
-                counts = await counted_in_time(self._counts(), seconds)
+            sampled = more_nodes or more_edges
+            if sampled and number is not None:
+                counts = await counted_in_time(self._schema.counts(number), seconds)
             of_nodes, of_edges = counts or (None, None)
             async with asyncio.timeout(seconds):
                 return await outline_by_batches(
                     self,
-                    list(map(self._mapping.ids.id, nodes)),
-                    edges,
+                    [self._mapping.ids.id(node) for node in (nodes[:SAMPLE] if sampled else nodes)],
+                    edges[:SAMPLE] if sampled else edges,
                     sampled=sampled,
                     node_counts=of_nodes,
                     edge_counts=of_edges,
                 )
-        except (TimeoutError, Refused, TooSlow, NoResults):
+        except (TimeoutError, StoreError, NoResults):
             return None
 
     @_when_open
@@ -293,19 +290,6 @@ class SparqlBackend(BatchGraphDb):
         return self._name_keys
 
     # --- parts --------------------------------------------------------------
-
-    async def _counts(self) -> tuple[Counter[str], Counter[tuple[str, str, str]]] | None:
-        """The nodes by type and the edges by relation; None if the store does not return all."""
-        try:
-            if await counted(self._store.dataset, number_of_edges(self._mapping)) > COUNT_LIMIT:
-                return None
-            nodes, more_nodes = await self._nodes.some(COUNT_LIMIT)
-            edges, more_edges = await self._edges.some(COUNT_LIMIT)
-            if more_nodes or more_edges:
-                return None
-            return await counts_by_batches(self, list(map(self._mapping.ids.id, nodes)), edges)
-        except (StoreError, Refused, TooSlow, NoResults):
-            return None
 
     def _iri(self, id_: str) -> str | None:
         iri = self._mapping.ids.iri(id_)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import typing
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ from bfsql.sources.rdf_guard import check_document
 from bfsql_sparql.dataset import Dataset, Row, TimeBudget
 from bfsql_sparql.mapping import CLASSES, RdfMapping
 from bfsql_sparql.queries import schema as texts
+from bfsql_sparql.queries.graph import number_of_edges, number_of_nodes
 from bfsql_sparql.settings import hint
 from bfsql_sparql.store import Store
 
@@ -48,24 +50,88 @@ class Schema:
         self._types: Listing | None = None
         self._predicates: Listing | None = None
         self._unwritable = set[str]()
+        # Held while a list is read, so that no other call reads it at the same time.
+        self._reading_types, self._reading_predicates = asyncio.Lock(), asyncio.Lock()
 
     async def entity_types(self) -> list[str]:
         """Every main type of a node, as ids, sorted; or some, if there is no full list."""
-        self._types = await self._list_types(self._budget())
+        async with self._reading_types:
+            self._types = await self._list_types(self._budget())
         return self._ids(self._types)
 
     async def predicates(self) -> list[str]:
         """Every predicate of an edge, as ids, sorted; or some, if there is no full list."""
-        self._predicates = await self._list_predicates(self._budget())
+        async with self._reading_predicates:
+            self._predicates = await self._list_predicates(self._budget())
         return self._ids(self._predicates)
 
     async def comprehensive(self) -> bool:
         """Whether the lists were complete at the last request."""
-        if self._types is None:
-            await self.entity_types()
-        if self._predicates is None:
-            await self.predicates()
-        return all(one is not None and one.whole for one in (self._types, self._predicates))
+        async with self._reading_types:
+            self._types = self._types or await self._list_types(self._budget())
+        async with self._reading_predicates:
+            self._predicates = self._predicates or await self._list_predicates(self._budget())
+        return self._types.whole and self._predicates.whole
+
+    async def number_of_edges(self) -> int | None:
+        """The number of edges; None if the store does not count them."""
+        found = await self._numbers(number_of_edges(self._mapping), self._budget())
+        return None if found is None else found[()]
+
+    async def counts(self, edges: int) -> tuple[Counter[str], Counter[tuple[str, str, str]]] | None:
+        """The nodes by type and the edges by relation, as the store counts them.
+
+        Args:
+            edges: The number of edges, which the relations have to have in all: an endpoint may
+                cut an answer silently.
+
+        Returns:
+            None if the store does not count them, or cannot tell main types from others.
+        """
+        mapping, budget = self._mapping, self._budget()
+        async with self._reading_types:
+            listing = self._types or await self._list_types(budget)
+        names = {*listing.names, *CLASSES} - {UNTYPED}
+        if not listing.whole or len(names) > TYPE_LIMIT or mapping.inverse:
+            return None
+        marks = sorted(names) if self._capabilities.marked else []
+        ranked = self._capabilities.ranking.ranked(names)
+        type_of = {str(place): name for place, name in enumerate([*marks, *ranked])}
+        # One after the other, because each may need the whole memory of the store.
+        of_types = await self._numbers(texts.number_by_type(mapping, marks, ranked), budget)
+        of_relations = await self._numbers(texts.number_by_relation(mapping, marks, ranked), budget)
+        if of_types is None or of_relations is None:
+            return None
+        nodes = Counter({type_of[place]: number for (place,), number in of_types.items()})
+        if UNTYPED in listing.names:
+            every = await self._numbers(number_of_nodes(mapping), budget)
+            if every is None:
+                return None
+            nodes[UNTYPED] += every[()] - nodes.total()
+        relations = Counter[tuple[str, str, str]]()
+        for (s, p, o), number in of_relations.items():
+            relations[type_of.get(s, UNTYPED), p, type_of.get(o, UNTYPED)] += number
+        if relations.total() != edges:
+            return None
+        id_, is_part = mapping.ids.id, mapping.counts
+        by_relation = {
+            (id_(s), id_(p), id_(o)): number
+            for (s, p, o), number in relations.items()
+            if is_part(s) and is_part(o)
+        }
+        by_type = {id_(name): number for name, number in nodes.items() if is_part(name)}
+        return Counter(by_type), Counter(by_relation)
+
+    async def _numbers(self, query: str, budget: TimeBudget) -> dict[tuple[str, ...], int] | None:
+        """The numbers in the last column of a query by its other columns, as texts."""
+        found = await self._dataset.select(query, budget.seconds_left())
+        if found is None or found.cut:
+            return None
+        texts_of = (
+            [one.text if isinstance(one, Literal) else str(one or "") for one in row]
+            for row in found.rows
+        )
+        return {tuple(key): int(number) for *key, number in texts_of}
 
     async def next_steps(self) -> str:
         """Advice on starting in this store, and whether its lists are samples."""

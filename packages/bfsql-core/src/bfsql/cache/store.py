@@ -155,20 +155,22 @@ class HeldAnswers:
     """
 
     def __init__(self, budget: CacheBudget) -> None:
-        self._held: GenerationalCache[Hashable] = GenerationalCache(
-            budget, lambda answers: sum(records for _, records in answers)
+        # By the hash of a request, since the cache looks a key up several times.
+        self._held: GenerationalCache[int] = GenerationalCache(
+            budget, lambda answers: sum(records for *_, records in answers)
         )
         self._budget = budget
 
     def find(self, request: Hashable) -> Any:
         """The result of this request; None if it is not held."""
-        found = self._held.find([request], self._budget.clock())
-        return found[request][0] if found else None
+        number, now = hash(request), self._budget.clock()
+        known, answer, _ = self._held.find([number], now).get(number, (None, None, 0))
+        return answer if known == request else None
 
     def keep(self, request: Hashable, answer: Any, records: int) -> None:
         """Hold a result, unless it is too large."""
-        expires = self._budget.clock() + self._budget.ttl
-        self._held.put({request: (answer, records)}, expires, {})
+        held = {hash(request): (request, answer, records)}
+        self._held.put(held, self._budget.clock() + self._budget.ttl, {})
 
 
 # --- how many records are in some answers -------------------------------------

@@ -8,8 +8,7 @@ that it reaches.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 import numpy as np
@@ -18,77 +17,11 @@ from bfsql import call
 from bfsql.arrays import NO_EDGES, Handles, are_named, distinct_numbers
 from bfsql.engine.arcs import FLIPPED, Arcs, united
 from bfsql.engine.conditions import Conditions
-from bfsql.engine.table import AnswerTable
-from bfsql.engine.traverse import Bounds, select, traverse, whole_ring
-from bfsql.integers import NO_NODE, BoolArray, IntArray, IntegerGraph, NodeSet, Ring
-from bfsql.models import ANY, BfsQuery, ConditionTally, EdgeDirection, Path, PathQuery, Step
+from bfsql.engine.plan import Bounds
+from bfsql.engine.traverse import whole_ring
+from bfsql.integers import NO_NODE, BoolArray, IntArray, IntegerGraph, Ring
+from bfsql.models import ANY, ConditionTally, EdgeDirection, Path, Step
 from bfsql.workers import off_loop
-
-
-async def steps_along(
-    columns: IntegerGraph,
-    query: BfsQuery,
-    conditions: Callable[[PathQuery], Awaitable[Conditions]],
-    bounds: Bounds,
-) -> StepArcs | None:
-    """The steps that a query follows; None if it follows all edges.
-
-    Args:
-        columns: The graph.
-        query: The query with its `along`.
-        conditions: Creates the conditions of a path.
-        bounds: Limits on what is read at once.
-    """
-    if not query.along:
-        return None
-    paths = [PathQuery(seeds=[], path=one) for one in query.along]
-    return StepArcs(columns, [(one.path, await conditions(one)) for one in paths], bounds)
-
-
-async def selected(  # noqa: PLR0917 - what makes two answers the same
-    columns: IntegerGraph,
-    seeds: NodeSet,
-    hops: int,
-    bounds: Bounds,
-    conditions: Conditions,
-    along: StepArcs | None = None,
-) -> AnswerTable:
-    """Traverse and select; a result found earlier without any filter is reused.
-
-    Args:
-        columns: The graph.
-        seeds: Seed nodes.
-        hops: Rings to expand.
-        bounds: Limits on nodes and edges.
-        conditions: Filters that remove nodes and edges afterwards.
-        along: The steps to follow; None to follow all edges in both directions.
-
-    Raises:
-        FirstRingUnfinished: As in `traverse`.
-        FirstRingTooLarge: As in `traverse`.
-        TypesUnread: As in `traverse`.
-        TimeoutError: The deadline passed while metadata was read.
-    """
-    filtered = conditions or (along is not None and along.has_conditions)
-    cache = None if filtered else columns.answer_cache
-    steps = None if along is None else along.paths
-    # A graph without the properties that a hook redacts shares the cache of the whole graph.
-    request = (type(columns), seeds.handles.tobytes(), hops, bounds, steps)
-    found: AnswerTable | None = None if cache is None else cache.find(request)
-    if found is None:
-        reach = await traverse(columns, seeds, hops, bounds, None if along is None else along.ring)
-        found = await select(reach, conditions)
-        if along is not None:
-            facts = replace(
-                found.facts,
-                farthest=int(reach.distances.max(initial=0)),
-                outermost=int((reach.distances == hops).sum()),
-                conditions=(*found.facts.conditions, *along.facts),
-            )
-            found = replace(found, facts=facts)
-        if cache is not None and reach.stopped_by is None:
-            cache.keep(request, found, found.size)
-    return found
 
 
 class StepArcs:

@@ -230,6 +230,9 @@ class Junction:
         begins = Handles(self._size, distinct_numbers(second.ends))
         ones = np.flatnonzero(begins.has(first.origins))
         others = np.flatnonzero(self.leaving >= 0)
+        # Few walks turn back: to compare all arcs of ten million edges takes most of a path's time.
+        began = Handles(self._size, distinct_numbers(first.origins[ones]))
+        others = others[began.has(second.ends[others])]
         if len(ones) and len(others):
             turned = second.selected(others).turned()
             one, other = _matches(first.selected(ones), turned, self._size)

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from decimal import Decimal
 from functools import partial
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -22,12 +22,12 @@ import numpy.typing as npt
 from bfsql import call
 from bfsql.abc import GraphDbInterface
 from bfsql.arrays import are_named, at, distinct_numbers
+from bfsql.engine.plan import Query
 from bfsql.engine.properties import Tally, Values, properties_of
+from bfsql.engine.thresholds import MOST_VALUES
 from bfsql.integers import BoolArray, IntArray, IntegerGraph, Ring
 from bfsql.models import (
-    BfsQuery,
     ConditionTally,
-    IntersectionQuery,
     Metadata,
     Path,
     PathQuery,
@@ -40,7 +40,6 @@ from bfsql.query.properties import condition
 from bfsql.query.vocabulary import Names
 from bfsql.workers import off_loop
 
-Query: TypeAlias = BfsQuery | IntersectionQuery | PathQuery
 Subject: TypeAlias = tuple[str, str | None, int | None]
 """What conditions apply to: a property, a type or predicate, and a step."""
 
@@ -48,13 +47,8 @@ MENTIONS = "total_mentions"
 """The key that `min_mentions` refers to."""
 
 
-class RelationFilter(Protocol):
-    """Reads the relations of nodes for conditions on them; `bfsql.engine.patterns` has one."""
-
-    idle: set[ScopedRelation]
-
-    async def meeting(self, nodes: IntArray, types: IntArray, one: RelationCondition) -> BoolArray:
-        """Which of some nodes meet a condition."""
+RelationFilter: TypeAlias = Callable[[IntArray, IntArray, RelationCondition], Awaitable[BoolArray]]
+"""Which of some nodes, whose types follow, meet a condition on relations."""
 
 
 async def names_of(db: GraphDbInterface) -> Names:
@@ -77,6 +71,7 @@ class Conditions:
         query: The query with its `exclude_node_types`, `min_mentions`, conditions, and path.
         names: The names that a scope of `where` may use.
         relations: Reads relations, for conditions on them.
+        idle: The conditions on relations that applied to no node; those that do are removed.
         stripped: Keys of edge metadata that traversals leave out; they count as absent.
 
     Raises:
@@ -91,6 +86,7 @@ class Conditions:
         names: Names,
         relations: RelationFilter,
         *,
+        idle: set[ScopedRelation],
         stripped: Collection[str] = (),
     ) -> None:
         self._db = db
@@ -104,9 +100,10 @@ class Conditions:
         if isinstance(query, PathQuery):
             self._path, self._shown = query.path, query.shown_step
             self._steps = len(query.path.steps)
-        self._related, self._relations = relations, _relations_of(query, self._path)
+        self._meeting, self._idle = relations, idle
+        self._relations = _relations_of(query, self._path)
         self._conditions = self._read()
-        self._values: defaultdict[str, Values] = defaultdict(Values)
+        self._values: defaultdict[str, Values] = defaultdict(partial(Values, MOST_VALUES))
         self._tallies: defaultdict[Subject, Tally] = defaultdict(Tally)
 
     def __bool__(self) -> bool:
@@ -176,10 +173,8 @@ class Conditions:
                 about = kept if one.types is None else kept & are_named(types, names, one.types)
                 places = np.flatnonzero(about)
                 if len(places):
-                    self._related.idle.discard(one)
-                kept[places] = await self._related.meeting(
-                    handles[places], types[places], one.condition
-                )
+                    self._idle.discard(one)
+                kept[places] = await self._meeting(handles[places], types[places], one.condition)
         return kept
 
     async def keeps_edges(self, ring: Ring, step: int | None) -> BoolArray:

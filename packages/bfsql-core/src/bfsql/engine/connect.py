@@ -10,21 +10,28 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from itertools import product
-from typing import NamedTuple
 
 import numpy as np
 
 from bfsql import call
-from bfsql.arrays import Handles, concatenated, distinct, distinct_numbers, grown, marked, within
+from bfsql.arrays import (
+    NO_EDGES,
+    Handles,
+    concatenated,
+    distinct,
+    distinct_numbers,
+    grown,
+    marked,
+    within,
+)
 from bfsql.engine.along import EdgeConditions, StepArcs
 from bfsql.engine.arcs import Arcs
 from bfsql.engine.conditions import Conditions
-from bfsql.engine.table import AnswerTable, summarized
+from bfsql.engine.plan import Bounds
+from bfsql.engine.table import AnswerTable, Connection, summarized
 from bfsql.engine.traverse import (
-    Bounds,
     EdgeCollector,
     Ranks,
-    TraversalResult,
     Ways,
     both_ways,
     next_level,
@@ -37,18 +44,6 @@ from bfsql.errors import BoundMet
 from bfsql.integers import NO_NODE, BoolArray, IntArray, IntegerGraph, NodeSet, Ring
 from bfsql.models import AnswerGaps, Triple
 from bfsql.workers import off_loop
-
-
-class Connection(NamedTuple):
-    """The length of the shortest connection of a seed and a target.
-
-    A pattern is one place: its connections run from its nearest nodes.
-    """
-
-    seed: str
-    target: str
-    length: int | None
-    """Edges on each shortest connection; None if there is none within the requested length."""
 
 
 class ShortestPathSearch:
@@ -80,10 +75,8 @@ class ShortestPathSearch:
         self._tested, self._removed = Handles(columns.size), Handles(columns.size)
         self._nodes = 0
 
-    async def connections(
-        self, seeds: NodeSet, targets: NodeSet, most: int
-    ) -> tuple[AnswerTable, list[Connection]]:
-        """The nodes and edges on all shortest connections of each seed and target, and the pairs.
+    async def connections(self, seeds: NodeSet, targets: NodeSet, most: int) -> AnswerTable:
+        """The nodes and edges on all shortest connections of each seed and target.
 
         Args:
             seeds: The places at one end.
@@ -119,7 +112,7 @@ class ShortestPathSearch:
             ring = Arcs.decoded(ring).ring
         ring = distinct(ring, columns.size)
         nodes = distinct_numbers(np.concatenate([*joined, ring.ends]))
-        return await self._table(seeds, nodes, ring, most), found
+        return replace(await self._table(seeds, nodes, ring, most), connections=found)
 
     async def _table(self, seeds: NodeSet, nodes: IntArray, edges: Ring, most: int) -> AnswerTable:
         """The connections, with nodes by distance within them, then by id."""
@@ -273,7 +266,7 @@ def _between(one: _Side, other: _Side, length: int) -> Ring:
 # --- intersections --------------------------------------------------------------
 
 
-async def intersect(reach: TraversalResult, bounds: Bounds) -> TraversalResult:
+async def intersect(reach: AnswerTable, seeds: NodeSet, bounds: Bounds) -> AnswerTable:
     """Narrow a traversal to the nodes within its depth of every seed, and the edges among them.
 
     One more ring is read: the edges of the outermost common nodes, which no expansion has
@@ -282,6 +275,7 @@ async def intersect(reach: TraversalResult, bounds: Bounds) -> TraversalResult:
 
     Args:
         reach: A traversal from all seeds.
+        seeds: The seeds.
         bounds: The bounds of the traversal.
 
     Raises:
@@ -290,46 +284,59 @@ async def intersect(reach: TraversalResult, bounds: Bounds) -> TraversalResult:
     """
     if not len(reach.nodes):
         return reach
-    columns, common = reach.columns, await _within_every(reach)
-    outermost = reach.nodes[common & (reach.distances >= reach.depth)]
-    if not len(outermost):
-        return await _narrowed(reach, common)
+    depth, columns = reach.depth or 0, reach.columns
+    common, further = await _within_every(reach, seeds, depth), NO_EDGES
+    outermost = reach.nodes[common & (reach.distances >= depth)]
     try:
-        async with call.time_limit():
-            read = len(reach.edges.subjects)
-            ring = await whole_ring(columns, outermost, bounds, direction="out", elsewhere=read)
-        further = await off_loop(
-            len(ring.subjects), lambda: within(ring, Handles(columns.size, outermost))
-        )
+        if len(outermost):
+            async with call.time_limit():
+                read = len(reach.edges.subjects)
+                ring = await whole_ring(columns, outermost, bounds, direction="out", elsewhere=read)
+            members = Handles(columns.size, outermost)
+            further = await off_loop(len(ring.subjects), lambda: within(ring, members))
     except (TimeoutError, BoundMet) as stop:
-        depth = reach.depth - 1
-        reach = replace(
-            reach, depth=depth, stopped_by=stopping_bound(stop, reach.seeds.texts, depth)
+        stopped_by = stopping_bound(stop, seeds.texts, depth - 1)
+        facts = AnswerGaps(reach.facts.asked_depth or depth, depth - 1, stopped_by)
+        reach = replace(reach, depth=depth - 1, facts=facts)
+        common = await _within_every(reach, seeds, depth - 1)
+
+    def narrowed() -> AnswerTable:
+        nodes, dangling = reach.nodes[common], reach.dangling
+        members = Handles(columns.size, nodes)
+        touched = members.has(dangling.edges.subjects) | members.has(dangling.edges.objects)
+        edges = concatenated([within(reach.edges, members), further])
+        return replace(
+            reach,
+            nodes=nodes,
+            types=reach.types[common],
+            edges=edges,
+            dangling=dangling._replace(edges=marked(dangling.edges, touched)),
         )
-        return await _narrowed(reach, await _within_every(reach))
-    return await _narrowed(reach, common, further)
+
+    return await off_loop(len(reach.nodes) + len(reach.edges.subjects), narrowed)
 
 
 async def connected(
-    table: AnswerTable, reach: TraversalResult, conditions: Conditions
+    table: AnswerTable, reach: AnswerTable, seeds: NodeSet, conditions: Conditions
 ) -> AnswerTable:
     """Extend an intersection by the shortest connections of its nodes to every seed.
 
     Args:
         table: The common nodes and the edges among them.
         reach: The whole traversal in which the common nodes were found.
-        conditions: Filters; removed nodes connect nothing. Seeds are never removed.
+        seeds: The seeds, which are never removed.
+        conditions: Filters; removed nodes connect nothing.
     """
-    columns, common = reach.columns, table.nodes
+    columns, common, depth = reach.columns, table.nodes, reach.depth or 0
     kept = await conditions.keeps_nodes(reach.nodes, reach.types, None)
-    passable = Handles(columns.size, np.concatenate([reach.nodes[kept], reach.seeds.handles]))
+    passable = Handles(columns.size, np.concatenate([reach.nodes[kept], seeds.handles]))
     passed = within(reach.edges, passable)
     edges = marked(passed, await conditions.keeps_edges(passed, None))
 
     def added() -> tuple[BoolArray, Ring]:
         on = np.zeros(len(edges.subjects), bool)
-        for place in reach.seeds.places:
-            rank = ranks_from(columns.size, place.handles, edges, reach.depth)
+        for place in seeds.places:
+            rank = ranks_from(columns.size, place.handles, edges, depth)
             on |= towards(both_ways(edges), rank, common)
         ways = marked(edges, on)
         here = Handles(columns.size, common)
@@ -342,7 +349,7 @@ async def connected(
     nodes = np.concatenate([common, reach.nodes[via]])
     types = np.concatenate([table.types, reach.types[via]])
     shown = Handles(columns.size, nodes)
-    ends = {place.text for place in reach.seeds.places if shown.has(place.handles).all()}
+    ends = {place.text for place in seeds.places if shown.has(place.handles).all()}
     removed = tuple(text for text in table.facts.removed_seeds if text not in ends)
     return replace(
         table,
@@ -357,7 +364,7 @@ async def connected(
     )
 
 
-async def edges_among(reach: TraversalResult, nodes: IntArray) -> list[Triple]:
+async def edges_among(reach: AnswerTable, nodes: IntArray) -> list[Triple]:
     """The edges of a traversal between some of its nodes, sorted and without self-loops."""
     columns = reach.columns
     edges = within(reach.edges, Handles(columns.size, nodes))
@@ -368,36 +375,12 @@ async def edges_among(reach: TraversalResult, nodes: IntArray) -> list[Triple]:
     return sorted(zip(ends[:count], names, ends[count:], strict=True))
 
 
-async def _within_every(reach: TraversalResult) -> BoolArray:
-    """Which nodes of a traversal are within its depth of every seed."""
-    edges, size, hops = reach.edges, reach.columns.size, reach.depth
+async def _within_every(reach: AnswerTable, seeds: NodeSet, depth: int) -> BoolArray:
+    """Which nodes of a traversal are within a depth of every seed."""
+    edges, size = reach.edges, reach.columns.size
     common = np.ones(len(reach.nodes), bool)
-    for place in reach.seeds.places:
-        search = partial(ranks_from, size, place.handles, edges, hops)
-        rank = await off_loop(hops * len(edges.subjects), search)
+    for place in seeds.places:
+        search = partial(ranks_from, size, place.handles, edges, depth)
+        rank = await off_loop(depth * len(edges.subjects), search)
         common &= rank[reach.nodes] > 0
     return common
-
-
-async def _narrowed(
-    reach: TraversalResult, common: BoolArray, further: Ring | None = None
-) -> TraversalResult:
-    """The reach limited to the common nodes; dangling edges that touch one of them are kept."""
-
-    def narrowed() -> TraversalResult:
-        nodes = reach.nodes[common]
-        members = Handles(reach.columns.size, nodes)
-        edges, dangling = reach.edges, reach.dangling
-        kept = [within(edges, members)]
-        return replace(
-            reach,
-            nodes=nodes,
-            distances=reach.distances[common],
-            types=reach.types[common],
-            edges=concatenated([*kept, further] if further else kept),
-            dangling=marked(
-                dangling, members.has(dangling.subjects) | members.has(dangling.objects)
-            ),
-        )
-
-    return await off_loop(len(reach.nodes) + len(reach.edges.subjects), narrowed)

@@ -30,7 +30,7 @@ from bfsql.arrays import (
     places_of,
     within,
 )
-from bfsql.engine.conditions import Query
+from bfsql.engine.plan import Query
 from bfsql.engine.table import AnswerTable
 from bfsql.engine.thresholds import FEW_EDGES, PLACED
 from bfsql.integers import IntArray, IntegerGraph, Ring

@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing, contextmanager
 from dataclasses import replace
-from functools import partial
 from itertools import pairwise
 from typing import NamedTuple, Self
 
@@ -23,9 +22,10 @@ from bfsql.arrays import NO_HANDLES, Handles, are_named, distinct, distinct_numb
 from bfsql.engine.arcs import FLIPPED, Arcs, Junction
 from bfsql.engine.conditions import Conditions
 from bfsql.engine.measure import different_nodes
+from bfsql.engine.plan import Bounds
 from bfsql.engine.table import AnswerTable, Numbers, count_of
 from bfsql.engine.thresholds import ARC_BYTES, JUNCTION_BYTES, RING_SHARE
-from bfsql.engine.traverse import Bounds, types_of, whole_ring
+from bfsql.engine.traverse import types_of, whole_ring
 from bfsql.engine.walks import Layer, Walks, compared, layers_of
 from bfsql.errors import BoundMet, StepUnfinished, ToolError
 from bfsql.integers import NO_NODE, BoolArray, IntArray, IntegerGraph, NodeSet
@@ -328,24 +328,14 @@ class PathReader:
 # --- the answer -----------------------------------------------------------------
 
 
-async def follow(
-    columns: IntegerGraph,
-    query: PathQuery,
-    seeds: NodeSet,
-    targets: NodeSet | None,
-    *,
-    conditions: Conditions,
-    bounds: Bounds,
-) -> AnswerTable:
-    """Walk a path and keep the nodes and edges on complete walks.
-
-    A result found earlier without any filter is reused.
+async def walk_table(
+    reader: Callable[..., PathReader], query: PathQuery, conditions: Conditions, bounds: Bounds
+) -> tuple[AnswerTable, bool]:
+    """The complete walks of a path, and whether no bound cut off what is said about them.
 
     Args:
-        columns: The graph.
+        reader: Makes a reader of the path; where no walk is complete, it is read again.
         query: The path and its shown step.
-        seeds: The nodes at which walks start.
-        targets: The nodes at which walks must end; None for any node.
         conditions: Filters that remove nodes and edges before a walk continues.
         bounds: Limits on the nodes and edges to read.
 
@@ -354,29 +344,6 @@ async def follow(
         TypesUnread: The deadline passed before the types were read.
         NodesUncounted: The deadline passed while different nodes were counted.
     """
-    cache = None if conditions or query.comparisons else columns.answer_cache
-    ends = [None if nodes is None else nodes.handles.tobytes() for nodes in (seeds, targets)]
-    # A condition on relations, whose query has no seeds, is read for nodes in any portions, so what
-    # leads on from a dead end would differ by store.
-    named = bool(query.seeds)
-    steps = query.ordered_step, counted_steps(query)
-    # The type of the columns tells whether properties are redacted, as in `selected`.
-    request = (type(columns), query.path, *ends, *steps, bounds, named)
-    table: AnswerTable | None = None if cache is None else cache.find(request)
-    if table is None:
-        reader = partial(
-            PathReader, columns, query.path, seeds, targets, conditions=conditions, bounds=bounds
-        )
-        table, is_whole = await _table(reader, query, conditions, bounds)
-        if cache is not None and is_whole:
-            cache.keep(request, table, table.size)
-    return table
-
-
-async def _table(
-    reader: Callable[..., PathReader], query: PathQuery, conditions: Conditions, bounds: Bounds
-) -> tuple[AnswerTable, bool]:
-    """The complete walks among those read, and whether nothing about them was cut off."""
     reading = await reader().read()
     columns, size = reading.columns, sum(map(len, reading.arcs))
     start = (columns, reading.layers, reading.arcs, reading.starts, reading.targets)

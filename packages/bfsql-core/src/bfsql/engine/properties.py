@@ -9,15 +9,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import AsyncGenerator, Collection, Iterator, Mapping, Sequence
-from typing import Any
+from contextlib import aclosing
+from functools import partial
+from math import inf
+from types import NoneType
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from bfsql import call
 from bfsql.abc import GraphDbInterface
-from bfsql.arrays import distinct_numbers
-from bfsql.engine.thresholds import MANY_NODES, MOST_VALUES, PART, VALUE_BYTES
+from bfsql.arrays import NO_HANDLES, distinct_numbers
+from bfsql.engine.thresholds import MANY_NODES, PART, VALUE_BYTES
 from bfsql.integers import BoolArray, IntArray, IntegerGraph, Ring
 from bfsql.memory_account import size_of
 from bfsql.models import NO_METADATA, ConditionTally, Metadata, Triple
@@ -26,6 +30,8 @@ from bfsql.models.condition import Condition, PropertyCondition
 from bfsql.models.parts import present
 from bfsql.workers import off_loop
 
+_PLAIN = (str, int, float, bool)
+"""Types whose equal values have one number."""
 _UNMET, _MET, _UNLIKE = range(3)
 """The result of a comparison; the last one is that of a value of another kind."""
 
@@ -108,16 +114,6 @@ def properties_of(
     return call.transient(read(db, columns, things, keys))  # type: ignore[arg-type]
 
 
-def value_bytes(values: Sequence[Any]) -> int:
-    """Bytes that values take which are sorted, counted or measured, and so outlive their part."""
-    long = (
-        size_of(value)
-        for value in values
-        if type(value) is list or (type(value) is str and len(value) > VALUE_BYTES)
-    )
-    return VALUE_BYTES * len(values) + sum(long)
-
-
 LOOKED_AT = 100
 """Number of nodes or edges among which properties are looked for that a call may have meant."""
 
@@ -147,20 +143,66 @@ async def common_keys(
 class Values:
     """The different values of a property, numbered from 1; 0 is the number of an absent value.
 
+    Args:
+        most: Number of values from which the next call of `numbers` begins anew.
+
     Attributes:
-        scalars: By number: what a condition can compare.
+        bytes: Bytes that they take, about.
     """
 
-    def __init__(self) -> None:
-        self.scalars: list[list[Scalar]] = [[]]
-        self._numbers: dict[tuple[type, str], int] = {}
+    def __init__(self, most: float = inf) -> None:
+        self._most = most
+        self._begin()
+
+    def _begin(self) -> None:
+        self._values: list[Any] = [None]
+        self.bytes = 0
+        # By type: the numbers of values; those of floats by their text, since -0.0 equals 0.0.
+        self._known: dict[type, dict[Any, int]] = {kind: {None: 0} for kind in _PLAIN}
         self._results: dict[str, bytearray] = {}
 
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def scalars(self, start: int = 0, stop: int | None = None) -> Iterator[list[Scalar]]:
+        """By number, from one to another: what a condition can compare."""
+        return map(scalars, self._values[start:stop])
+
     def numbers(self, values: Sequence[Any]) -> IntArray:
-        """The number of each value, until the next call of this method."""
-        if len(self.scalars) > MOST_VALUES:
-            self.scalars, self._numbers, self._results = [[]], {}, {}
-        return np.fromiter(map(self._number, values), np.int32, len(values))
+        """The number of each value; equal values of a type have the same, but for lists."""
+        if len(self) > self._most:
+            self._begin()
+        kinds = set(map(type, values)).difference([NoneType])
+        if len(kinds) > 1 or not kinds.issubset(_PLAIN):
+            numbers = (0 if value is None else self._number(value) for value in values)
+            return np.fromiter(numbers, np.int32, len(values))
+        keys, known = values, self._known[next(iter(kinds), str)]
+        if float in kinds:
+            keys = [None if value is None else repr(value) for value in values]
+        new = {k: v for k, v in zip(keys, values, strict=True) if k not in known}
+        known.update(zip(new, self._added(list(new.values())), strict=True))
+        return np.fromiter(map(known.__getitem__, keys), np.int32, len(keys))
+
+    def _added(self, values: Sequence[Any]) -> range:
+        """The numbers of further values."""
+        start = len(self)
+        self._values += values
+        long = (
+            size_of(value)
+            for value in values
+            if type(value) is list or (type(value) is str and len(value) > VALUE_BYTES)
+        )
+        self.bytes += VALUE_BYTES * len(values) + sum(long)
+        return range(start, len(self))
+
+    def _number(self, value: Any) -> int:
+        known, key = self._known.get(type(value)), repr(value) if type(value) is float else value
+        number = None if known is None else known.get(key)
+        if number is None:
+            (number,) = self._added([value])
+            if known is not None:
+                known[key] = number
+        return number
 
     def results(self, one: PropertyCondition) -> npt.NDArray[np.uint8]:
         """By number: the result of comparing the value with a condition.
@@ -170,10 +212,9 @@ class Values:
         """
         results = self._results.setdefault(one.property_text, bytearray([_UNMET]))
         call.check()
-        while len(results) < len(self.scalars):
+        while (start := len(results)) < len(self):
             # A comparison with a long text takes a while, so the deadline is checked often.
-            some = self.scalars[len(results) : len(results) + 100]
-            results += bytes(_compared(one, known) for known in some)
+            results += bytes(_compared(one, known) for known in self.scalars(start, start + 100))
             call.check()
         return np.frombuffer(bytes(results), np.uint8)
 
@@ -183,16 +224,39 @@ class Values:
         met[0] = one.operator == "lacks"
         return met
 
-    def _number(self, value: Any) -> int:
-        if value is None:
-            return 0
-        new = len(self.scalars)
-        number = new
-        if isinstance(value, str | int | float | bool):
-            number = self._numbers.setdefault((value.__class__, shown_as(value)), new)
-        if number == new:
-            self.scalars.append(scalars(value))
-        return number
+
+class Column(NamedTuple):
+    """One property of some nodes or edges."""
+
+    values: Values
+    numbers: IntArray
+    """The number of the value of each node or edge; 0 where it is absent."""
+
+
+async def property_columns(
+    db: GraphDbInterface, columns: IntegerGraph, things: IntArray | Ring, keys: Collection[str]
+) -> dict[str, Column]:
+    """Some properties of nodes or edges, by key, as `properties_of` reads them.
+
+    Raises:
+        TimeoutError: The deadline passed.
+        CallMemoryMet: The values would take more memory than the call may.
+    """
+    values = {key: Values() for key in keys}
+    numbers: dict[str, list[IntArray]] = {key: [NO_HANDLES] for key in keys}
+
+    def add(metadata: Sequence[Metadata]) -> int:
+        """Add a part of the columns; return the bytes of its new values."""
+        before = sum(one.bytes for one in values.values())
+        for key, of_key in numbers.items():
+            of_key.append(values[key].numbers([known.get(key) for known in metadata]))
+        return sum(one.bytes for one in values.values()) - before
+
+    async with aclosing(properties_of(db, columns, things, keys)) as parts:
+        async for _, metadata in parts:
+            size = len(metadata) + call.held_items()
+            call.hold(await off_loop(size, partial(add, metadata)))
+    return {key: Column(values[key], np.concatenate(parts)) for key, parts in numbers.items()}
 
 
 class Tally:
@@ -208,7 +272,7 @@ class Tally:
         self, conditions: Sequence[Condition], numbers: IntArray, values: Values, *, absent: bool
     ) -> BoolArray:
         """Which values all conditions on one property keep, and whether `absent` ones are kept."""
-        counts = np.bincount(numbers, minlength=len(values.scalars))
+        counts = np.bincount(numbers, minlength=len(values))
         absent_count, counts[0] = int(counts[0]), 0
         self._applied += len(numbers)
         self._had += len(numbers) - absent_count
@@ -221,7 +285,8 @@ class Tally:
             kept &= results == _MET
         if not all(self._met[one.text] for one in conditions):
             for number in np.flatnonzero(counts).tolist():
-                for known in call.checked(values.scalars[number]):
+                (found,) = values.scalars(number, number + 1)
+                for known in call.checked(found):
                     self._values[shown_as(known)] += int(counts[number])
         kept[0] = all(
             one.operator == "lacks" or (absent and one.operator != "has") for one in conditions

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TypeVar
 
 from bfsql import call
 from bfsql.abc import GraphDbInterface, normalized
-from bfsql.engine.along import selected, steps_along
-from bfsql.engine.conditions import Query
-from bfsql.engine.connect import intersect
-from bfsql.engine.facets import with_facets
-from bfsql.engine.numbered import columns_of
-from bfsql.engine.pages import Pages, Result, with_absent_fields, with_metadata
-from bfsql.engine.patterns import RelationReader
-from bfsql.engine.table import in_order_of
-from bfsql.engine.traverse import Bounds, select, traverse
+from bfsql.engine.executor import Executor
+from bfsql.engine.pages import Pages, with_absent_fields, with_metadata
+from bfsql.engine.plan import Plan
 from bfsql.integers import NodeSet
 from bfsql.models import BfsQuery, BfsResult, IntersectionQuery, IntersectionResult
+
+R = TypeVar("R", bound=BfsResult | IntersectionResult)
 
 
 async def bfs_query(
@@ -43,9 +40,7 @@ async def bfs_query(
         FirstRingTooLarge: The first ring exceeds a bound.
         TypesUnread: The deadline passed before the types of the nodes were read.
     """
-    result = await _answered(db, query, query.max_hops, max_nodes, max_edges)
-    assert isinstance(result, BfsResult)
-    return result
+    return await _answered(db, query, BfsResult, max_nodes, max_edges)
 
 
 async def neighborhood_intersection(
@@ -70,38 +65,31 @@ async def neighborhood_intersection(
     Raises:
         BfsqlError: As in `bfs_query`.
     """
-    result = await _answered(db, query, query.k, max_nodes, max_edges)
-    assert isinstance(result, IntersectionResult)
-    return result
+    return await _answered(db, query, IntersectionResult, max_nodes, max_edges)
 
 
 async def _answered(
-    db: GraphDbInterface, query: Query, hops: int, max_nodes: int | None, max_edges: int | None
-) -> Result:
+    db: GraphDbInterface,
+    query: BfsQuery | IntersectionQuery,
+    kind: type[R],
+    max_nodes: int | None,
+    max_edges: int | None,
+) -> R:
     with call.joined() as under_way:
         db = normalized(db)
-        columns = columns_of(db)
-        bounds = Bounds.of(columns, max_nodes, max_edges)
-        relations = RelationReader(db, columns, bounds)
-        conditions = await relations.conditions(query)
+        executor = Executor(db, max_nodes, max_edges)
         asked = list(dict.fromkeys(query.seeds))
-        found = await call.within(columns.find(asked)) if asked else []
+        found = await call.within(executor.columns.find(asked)) if asked else []
         nodes = [node for node in found if node is not None]
         unknown = tuple(i for i, seed in zip(asked, found, strict=True) if seed is None)
         seeds, ids = NodeSet.of(nodes), [node.id for node in nodes]
-        if isinstance(query, BfsQuery):
-            along = await steps_along(columns, query, relations.conditions, bounds)
-            table = await selected(columns, seeds, hops, bounds, conditions, along)
-        else:
-            reach = await traverse(columns, NodeSet(()) if unknown else seeds, hops, bounds)
-            table = await select(await intersect(reach, bounds), conditions)
-            ids = [*ids, *unknown]
-        if query.sort_by is not None:
-            table = await in_order_of(db, table, query.sort_by)
-        if query.facets:
-            table = await with_facets(db, query, table)
+        if unknown and isinstance(query, IntersectionQuery):
+            seeds, ids = NodeSet(()), [*ids, *unknown]
+        table = await executor.answer(Plan(query, seeds))
         pages = Pages(query.model_copy(update={"seeds": ids}), table)
         result = await with_metadata(db, pages, await pages.of(pages.wanted))
         result = with_absent_fields(pages, result)
         facts = replace(result.facts, unknown_seeds=unknown, omissions=under_way.omissions)
-        return replace(result, facts=facts)
+        result = replace(result, facts=facts)
+        assert isinstance(result, kind)
+        return result

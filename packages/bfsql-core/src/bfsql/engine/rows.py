@@ -19,8 +19,8 @@ from bfsql import call
 from bfsql.arrays import LongArray, distinct_numbers, places_of
 from bfsql.engine.arcs import MANY, Arcs, capped_products
 from bfsql.engine.pages import Pages, Result
+from bfsql.engine.plan import Bounds
 from bfsql.engine.table import AnswerTable
-from bfsql.engine.traverse import Bounds
 from bfsql.errors import ToolError
 from bfsql.integers import IntArray
 from bfsql.models import MOST_PATHS, PathQuery, ShownNodes, Step, Subgraph, WalkRow

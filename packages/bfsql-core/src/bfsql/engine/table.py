@@ -8,21 +8,29 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from bfsql import call
 from bfsql.abc import GraphDbInterface
-from bfsql.arrays import LongArray, are_named, counted_numbers, distinct_numbers, marked, places_of
-from bfsql.engine.properties import LOOKED_AT, common_keys, properties_of, value_bytes
+from bfsql.arrays import (
+    NO_EDGES,
+    NO_HANDLES,
+    Handles,
+    LongArray,
+    are_named,
+    counted_numbers,
+    distinct_numbers,
+    marked,
+    places_of,
+)
+from bfsql.engine.properties import LOOKED_AT, Column, common_keys, property_columns
 from bfsql.integers import IntArray, IntegerGraph, Ring
-from bfsql.models import AnswerGaps, DeadEnd, Metadata, SchemaSummary, SortKeySummary
-from bfsql.models.comparison import number_in, scalars, shown_as, unordered_text
+from bfsql.models import AnswerGaps, DeadEnd, SchemaSummary, SortKeySummary, Triple
+from bfsql.models.comparison import Scalar, number_in, shown_as, unordered_text
 from bfsql.models.condition import ScopedProperty
 from bfsql.models.facet import Facets, Value
 from bfsql.models.merge import fold
@@ -43,6 +51,32 @@ Numbers: TypeAlias = LongArray | Sequence[Value]
 def count_of(step: int) -> str:
     """The name of the number of different nodes of a step, which is a measure, too."""
     return f"count {step}"
+
+
+class Connection(NamedTuple):
+    """The length of the shortest connection of a seed and a target.
+
+    A pattern is one place: its connections run from its nearest nodes.
+    """
+
+    seed: str
+    target: str
+    length: int | None
+    """Edges on each shortest connection; None if there is none within the requested length."""
+
+
+class Dangling(NamedTuple):
+    """Edges that are left out because the store has no node for one of their ends."""
+
+    edges: Ring = NO_EDGES
+    missing: Handles = Handles(0)
+    """The ends for which the store has no node."""
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """The number of these edges, and of different ids at their ends without a node."""
+        ends = self.edges.ends
+        return len(self.edges.subjects), len(distinct_numbers(ends[self.missing.has(ends)]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +106,15 @@ class AnswerTable:
     """By name: a number of each listed node."""
     common: int | None = None
     """The number of leading nodes that form an intersection; the others connect them."""
+    depth: int | None = None
+    """The number of hops within which the answer is exact, and nodes of an intersection are."""
+    distances: IntArray = field(default_factory=lambda: NO_HANDLES)
+    """The distance of each node from the nearest seed, before anything is left out."""
+    dangling: Dangling = field(default_factory=Dangling)
+    seed_edges: Sequence[Triple] = ()
+    """The edges among the seeds of an intersection."""
+    connections: Sequence[Connection] = ()
+    """The pairs of a seed and a target that shortest connections were looked for."""
     facets: Facets = field(default_factory=dict)
     """The facets of the answer; `bfsql.engine.facets` adds them."""
     last_page: list[Any] = field(default_factory=list, compare=False)
@@ -81,7 +124,7 @@ class AnswerTable:
     def of(
         cls, columns: IntegerGraph, nodes: IntArray, types: IntArray, edges: Ring, facts: AnswerGaps
     ) -> AnswerTable:
-        """A table with its summary."""
+        """A table that lists all its nodes, with its summary."""
         return cls(columns, nodes, types, edges, summarized(columns, types, edges), facts, nodes)
 
     @property
@@ -173,13 +216,8 @@ NUMBERS = (DEGREE, PATHS, DISTINCT, MEASURE)
 """The sort keys that are not properties."""
 
 
-class Order(NamedTuple):
-    """An order of some nodes."""
-
-    places: IntArray
-    """The previous place of each node, in the new order."""
-    facts: SortKeySummary
-    """The facts that notes report about the order."""
+Order: TypeAlias = tuple[IntArray, SortKeySummary]
+"""The previous place of each node in a new order, and the facts about it that notes report."""
 
 
 async def in_order(
@@ -209,30 +247,26 @@ async def in_order(
     if isinstance(numbers, np.ndarray):
         signed = -numbers[by_id] if by.descending else numbers[by_id]
         places = by_id[np.argsort(signed, kind="stable")]
-        return Order(places, SortKeySummary(by.key, had=len(nodes), mixed=False))
-    values: list[Value] = []
-    if numbers is not None:
-        values += [fold(one) if isinstance(one, str) else one for one in numbers]
-    else:
-        async with aclosing(properties_of(db, columns, nodes, {by.key})) as parts:
-            async for _, metadata in parts:
-                size = len(metadata) + call.held_items()
-                part = await off_loop(size, partial(_values, metadata, by))
-                call.hold(value_bytes(part))
-                values += part
+        return places, SortKeySummary(by.key, had=len(nodes), mixed=False)
+    column: Column | None = None
+    if numbers is None:
+        column = (await property_columns(db, columns, nodes, {by.key}))[by.key]
 
     def ordered() -> Order:
+        values: list[Value] = [fold(one) if isinstance(one, str) else one for one in numbers or ()]
+        if column is not None:
+            of_number = [_value(one, descending=by.descending) for one in column.values.scalars()]
+            values = [of_number[number] for number in column.numbers.tolist()]
         places, had, kinds = _sorted(by_id.tolist(), values, descending=by.descending)
         texts = [one for one in values if isinstance(one, str)] if numbers is None else []
-        facts = SortKeySummary(by.key, had, kinds > 1, unordered_text(Counter(texts)))
-        return Order(places, facts)
+        return places, SortKeySummary(by.key, had, kinds > 1, unordered_text(Counter(texts)))
 
-    order = await off_loop(len(nodes), ordered)
-    if order.facts.had or numbers is not None or not len(nodes):
-        return order
+    places, facts = await off_loop(len(nodes), ordered)
+    if facts.had or numbers is not None or not len(nodes):
+        return places, facts
     keys = await common_keys(db, columns, nodes[by_id[:LOOKED_AT]])
     known = tuple(same[0] for same in KnownNames(keys).nearest(by.key))
-    return order._replace(facts=replace(order.facts, known=known))
+    return places, replace(facts, known=known)
 
 
 async def in_order_of(db: GraphDbInterface, table: AnswerTable, text: str) -> AnswerTable:
@@ -244,13 +278,13 @@ async def in_order_of(db: GraphDbInterface, table: AnswerTable, text: str) -> An
     parts = [slice(None)]
     if table.common is not None:
         parts = [slice(table.common), slice(table.common, None)]
-    places, facts = [], SortKeySummary(by.key, had=0, mixed=False)
+    order, facts = [], SortKeySummary(by.key, had=0, mixed=False)
     for part in parts:
         own = None if numbers is None else numbers[part]
-        order = await in_order(db, table.columns, nodes[part], by, own)
-        places.append(order.places + (part.start or 0))
-        facts = facts.joined(order.facts)
-    return table.sorted(np.concatenate(places), facts)
+        places, of_part = await in_order(db, table.columns, nodes[part], by, own)
+        order.append(places + (part.start or 0))
+        facts = facts.joined(of_part)
+    return table.sorted(np.concatenate(order), facts)
 
 
 def _degrees(table: AnswerTable) -> LongArray:
@@ -262,13 +296,8 @@ def _degrees(table: AnswerTable) -> LongArray:
     return np.bincount(touched[touched >= 0], minlength=len(table.listed))
 
 
-def _values(metadata: Sequence[Metadata], by: SortBy) -> list[Value]:
-    return [_value(one.get(by.key), descending=by.descending) for one in metadata]
-
-
-def _value(value: Any, *, descending: bool) -> int | float | str | None:
+def _value(found: Sequence[Scalar], *, descending: bool) -> int | float | str | None:
     """The sort value of a node: of a list, the value that comes first in this direction."""
-    found = scalars(value)
     every = found if len(found) == 1 else call.checked(found)
     read = [(number_in(text), text) for text in map(shown_as, every)]
     numbers = [number for number, _ in read if number is not None]

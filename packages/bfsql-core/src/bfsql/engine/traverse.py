@@ -10,9 +10,9 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -31,75 +31,25 @@ from bfsql.arrays import (
     runs,
     within,
 )
-from bfsql.call import MAX_EDGES, MAX_EDGES_IN_COLUMNS, MAX_NODES, MAX_NODES_IN_COLUMNS
 from bfsql.engine.conditions import Conditions
-from bfsql.engine.numbered import NumberedGraph
-from bfsql.engine.table import AnswerTable
+from bfsql.engine.plan import Bounds
+from bfsql.engine.table import AnswerTable, Dangling
 from bfsql.engine.thresholds import EDGE_BYTES, RING_SHARE
 from bfsql.errors import BoundMet, FirstRingTooLarge, FirstRingUnfinished, TypesUnread
 from bfsql.integers import NO_NODE, BoolArray, IntArray, IntegerGraph, NodeSet, Ring
-from bfsql.models import AnswerGaps, ConditionTally, EdgeDirection
+from bfsql.models import AnswerGaps, EdgeDirection, SchemaSummary
 from bfsql.workers import off_loop
 
 StoppedBy: TypeAlias = Literal["deadline", "nodes", "edges", "memory"]
 
 Ranks: TypeAlias = npt.NDArray[np.int8]
 """By handle: a distance in edges plus one; 0 if the distance is unknown."""
+_NO_SUMMARY = SchemaSummary([], [])
+"""The vocabulary of a traversal, before `select` makes that of what is left."""
 EdgeReader: TypeAlias = Callable[[IntArray], Awaitable[Ring]]
 """Reads the edges that a traversal follows from some nodes."""
 Ways: TypeAlias = tuple[tuple[IntArray, IntArray], ...]
 """The same edges once for each direction in which they are followed: where from, and where to."""
-
-
-class Bounds(NamedTuple):
-    """The largest numbers of nodes and edges that a traversal may hold."""
-
-    nodes: int
-    edges: int
-
-    @classmethod
-    def of(cls, columns: IntegerGraph, nodes: int | None, edges: int | None) -> Bounds:
-        """The given bounds; for None, the defaults, which depend on the store."""
-        own = not isinstance(columns, NumberedGraph)
-        return cls(
-            nodes or (MAX_NODES_IN_COLUMNS if own else MAX_NODES),
-            edges or (MAX_EDGES_IN_COLUMNS if own else MAX_EDGES),
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class TraversalResult:
-    """The result of a traversal."""
-
-    columns: IntegerGraph
-    """The graph that the numbers refer to."""
-    seeds: NodeSet
-    """The nodes at which the traversal started."""
-    hops: int
-    """Number of rings requested."""
-    depth: int
-    """Number of rings for which the result is exact."""
-    stopped_by: StoppedBy | None
-    """The bound that was met, if any."""
-    nodes: IntArray
-    """Handles, ordered by distance from the nearest seed, then by id."""
-    distances: IntArray
-    """Distance of each node."""
-    types: IntArray
-    """Number of the type of each node."""
-    edges: Ring
-    """Every edge that touches an expanded node and has nodes at both ends, each once."""
-    dangling: Ring
-    """Edges left out because the store has no node for one end."""
-    missing: Handles
-    """The ends for which the store has no node."""
-
-    @property
-    def dangling_counts(self) -> tuple[int, int]:
-        """The number of edges left out, and of different ids at their ends without a node."""
-        ends = self.dangling.ends
-        missing = distinct_numbers(ends[self.missing.has(ends)])
-        return len(self.dangling.subjects), len(missing)
 
 
 async def traverse(
@@ -108,8 +58,8 @@ async def traverse(
     hops: int,
     bounds: Bounds,
     followed: EdgeReader | None = None,
-) -> TraversalResult:
-    """Expand from all seeds at once, in both directions.
+) -> AnswerTable:
+    """Expand from all seeds at once, in both directions; nodes by distance, then by id.
 
     Args:
         columns: The graph.
@@ -158,59 +108,43 @@ async def traverse(
             for part in (edges, dangling)
         )
     distances = np.repeat(np.arange(len(rings), dtype=np.int32), list(map(len, rings)))
-    return TraversalResult(
+    facts = AnswerGaps(hops, depth, stopped_by) if depth < hops else AnswerGaps()
+    return AnswerTable(
         columns,
-        seeds,
-        hops,
-        depth,
-        stopped_by,
         nodes[real],
-        distances[real],
         types[real],
         edges,
-        dangling,
-        missing,
+        _NO_SUMMARY,
+        facts,
+        nodes[real],
+        distances=distances[real],
+        depth=depth,
+        dangling=Dangling(dangling, missing),
     )
 
 
-async def select(reach: TraversalResult, conditions: Conditions) -> AnswerTable:
+async def select(reach: AnswerTable, seeds: NodeSet, conditions: Conditions) -> AnswerTable:
     """Remove what the conditions of the call do not keep: nodes with their edges, then edges."""
     columns, nodes, types, edges = reach.columns, reach.nodes, reach.types, reach.edges
-    size = len(reach.nodes) + len(edges.subjects)
-    tallies: tuple[ConditionTally, ...] = ()
+    size, facts = len(nodes) + len(edges.subjects), reach.facts
+    if len(reach.dangling.edges.subjects):
+        dangling_edges, dangling_ids = reach.dangling.counts
+        facts = replace(facts, dangling_edges=dangling_edges, dangling_ids=dangling_ids)
     if conditions:
         conditions.learn(types, edges.predicates)
         kept = await conditions.keeps_nodes(nodes, types, None)
         nodes, types = nodes[kept], types[kept]
-        if len(nodes) < len(reach.nodes):
+        if not kept.all():
             members = Handles(columns.size, nodes)
             edges = await off_loop(size, lambda: within(reach.edges, members))
+            named = (place for place in seeds.places if place.named)
+            removed = tuple(one.text for one in named if not members.has(one.handles).all())
+            facts = replace(facts, removed_seeds=removed)
         kept = await conditions.keeps_edges(edges, None)
         if not kept.all():
             edges = marked(edges, kept)
-        tallies = conditions.facts
-    facts = _facts(reach, nodes, tallies)
+        facts = replace(facts, conditions=conditions.facts)
     return await off_loop(size, lambda: AnswerTable.of(columns, nodes, types, edges, facts))
-
-
-def _facts(
-    reach: TraversalResult, nodes: IntArray, tallies: tuple[ConditionTally, ...]
-) -> AnswerGaps:
-    stopped, (dangling, missing) = reach.depth < reach.hops, reach.dangling_counts
-    removed: tuple[str, ...] = ()
-    if len(nodes) < len(reach.nodes):
-        kept = Handles(reach.columns.size, nodes)
-        named = (place for place in reach.seeds.places if place.named)
-        removed = tuple(place.text for place in named if not kept.has(place.handles).all())
-    return AnswerGaps(
-        asked_depth=reach.hops if stopped else None,
-        finished_depth=reach.depth if stopped else None,
-        stopped_by=reach.stopped_by,
-        dangling_ids=missing,
-        dangling_edges=dangling,
-        removed_seeds=removed,
-        conditions=tallies,
-    )
 
 
 def stopping_bound(
@@ -504,7 +438,7 @@ def _known_degree() -> int | None:
 # --- counts of edges ------------------------------------------------------------
 
 
-async def relations_of(reach: TraversalResult) -> dict[tuple[str, str, str], int]:
+async def relations_of(reach: AnswerTable) -> dict[tuple[str, str, str], int]:
     """Count the edges of a traversal by subject type, predicate and object type."""
     columns, edges = reach.columns, reach.edges
     size = columns.size
@@ -524,18 +458,19 @@ async def relations_of(reach: TraversalResult) -> dict[tuple[str, str, str], int
     }
 
 
-def directions_of(reach: TraversalResult) -> dict[str, int]:
+def directions_of(reach: AnswerTable, seeds: NodeSet) -> dict[str, int]:
     """Count the edges of the seed by predicate and direction, keyed by step: `-inhibits->` to 3.
 
     A self-loop counts in both directions. Edges with an end that is not a node do not count.
 
     Args:
         reach: A traversal of one hop around one node.
+        seeds: The node.
     """
     edges, names = reach.edges, reach.columns.predicate_names
     found = {}
     for ends, form in ((edges.subjects, "-{}->"), (edges.objects, "<-{}-")):
-        here = np.isin(ends, reach.seeds.handles)
+        here = np.isin(ends, seeds.handles)
         numbers, counts = np.unique(edges.predicates[here], return_counts=True)
         named = zip(numbers.tolist(), counts.tolist(), strict=True)
         found.update({form.format(names[number]): count for number, count in named})

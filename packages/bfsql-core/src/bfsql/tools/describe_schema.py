@@ -16,7 +16,8 @@ from bfsql.answers.notes import counted, dangling, left_out
 from bfsql.answers.schema_text import NO_SCHEMA_TEXT, WHOLE, outline_text, relations_around
 from bfsql.call import Limits
 from bfsql.engine.numbered import columns_of
-from bfsql.engine.traverse import Bounds, directions_of, relations_of, traverse
+from bfsql.engine.plan import Bounds
+from bfsql.engine.traverse import directions_of, relations_of, traverse
 from bfsql.errors import FirstRingTooLarge
 from bfsql.integers import NodeSet
 from bfsql.models import SchemaDescription
@@ -95,9 +96,8 @@ async def schema_around(names: NameResolver, seeds: Sequence[str], limits: Limit
     if failed:
         raise await names.error("seeds", failed)
     bounds = Bounds.of(columns, limits.max_nodes, limits.max_edges)
-    reach = await traverse(
-        columns, NodeSet.of({node.id: node for node in found.values()}.values()), 1, bounds
-    )
+    around = NodeSet.of({node.id: node for node in found.values()}.values())
+    reach = await traverse(columns, around, 1, bounds)
     relations = await relations_of(reach)
     numbers = Counter(reach.types.tolist())
     node_counts = {columns.type_names[number]: count for number, count in numbers.items()}
@@ -105,10 +105,8 @@ async def schema_around(names: NameResolver, seeds: Sequence[str], limits: Limit
 
     def document(share: int) -> dict[str, Any]:
         shown = whole.part(share)
-        notes = [*names.notes, *shown.notes, *dangling(*reach.dangling_counts), *left_out()]
-        return answers.neighbourhood_document(
-            reach.seeds.texts, node_counts, relations, shown, notes
-        )
+        notes = [*names.notes, *shown.notes, *dangling(*reach.dangling.counts), *left_out()]
+        return answers.neighbourhood_document(around.texts, node_counts, relations, shown, notes)
 
     share = Budget.of(limits).longest(WHOLE, lambda n: answers.encode(document(n)))
     return answers.document_answer(document(share), names.notes)
@@ -127,7 +125,7 @@ async def directions(
             reach = await traverse(columns, seeds, 1, bounds)
     except (TimeoutError, FirstRingTooLarge):
         return {}, [UNCOUNTED]
-    edges, notes = directions_of(reach), list(dangling(*reach.dangling_counts))
+    edges, notes = directions_of(reach, seeds), list(dangling(*reach.dangling.counts))
     if len(edges) <= MOST_DIRECTIONS:
         return edges, notes
     notes.append(

@@ -17,9 +17,9 @@ from typing import TypeVar
 
 from bfsql import call
 from bfsql.answers.notes import not_compared
-from bfsql.engine.patterns import PatternSearch
+from bfsql.engine.executor import Executor
 from bfsql.errors import ToolError, bad_value
-from bfsql.integers import IntegerGraph, NodeSet, Place
+from bfsql.integers import NodeSet, Place
 from bfsql.models import Pattern, Property, PropertyCondition
 from bfsql.models.quotation import excerpt, listed, plain
 from bfsql.models.spelling import KnownNames
@@ -38,17 +38,14 @@ class EndResolver:
     """Resolves the ends of the traversals of one call.
 
     Args:
-        columns: The graph in integers, for this call.
+        executor: The graph, for this call.
         names: Resolves ids and names, and collects notes.
         schema: The vocabulary of the graph.
-        search: Finds the nodes of patterns.
     """
 
-    def __init__(
-        self, columns: IntegerGraph, names: NameResolver, schema: GraphSchema, search: PatternSearch
-    ) -> None:
-        self._columns, self._names = columns, names
-        self._schema, self._search = schema, search
+    def __init__(self, executor: Executor, names: NameResolver, schema: GraphSchema) -> None:
+        self._executor, self._columns = executor, executor.columns
+        self._names, self._schema = names, schema
         self._entities: dict[str, frozenset[str]] = {}
 
     async def node_set(
@@ -228,8 +225,8 @@ class EndResolver:
 
     async def _place(self, pattern: Pattern, written: str, *, bounded: bool) -> Place:
         """The nodes of a pattern, with a note if it was written as a type alone, or is empty."""
-        place = await self._search.place(pattern, None if bounded else sys.maxsize)
-        for one, number in (await self._search.unlike(pattern)).items():
+        place = await self._executor.patterns.place(pattern, None if bounded else sys.maxsize)
+        for one, number in (await self._executor.patterns.unlike(pattern)).items():
             sentence = not_compared(number, Pattern(pattern.types, (one,)).text)
             if sentence not in self._names.notes:
                 self._names.notes.append(sentence)
@@ -294,7 +291,7 @@ class EndResolver:
         try:
             async with (
                 call.time_limit(PATTERN_SHARE),
-                aclosing(self._search.batches(pattern)) as batches,
+                aclosing(self._executor.patterns.batches(pattern)) as batches,
             ):
                 async for handles, _ in batches:
                     if len(handles):

@@ -6,8 +6,8 @@ traverse, select, fit, detail, answer.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,16 +18,9 @@ from bfsql.answers import Answer, SubgraphWriter
 from bfsql.answers.notes import Note, connection_notes, left_out, relation_notes, shared_notes
 from bfsql.arrays import distinct_numbers
 from bfsql.call import Limits
-from bfsql.engine.along import selected, steps_along
-from bfsql.engine.connect import ShortestPathSearch, connected, edges_among, intersect
-from bfsql.engine.facets import with_facets
-from bfsql.engine.measure import measured
-from bfsql.engine.numbered import columns_of
-from bfsql.engine.pages import Pages
-from bfsql.engine.patterns import RelationReader
-from bfsql.engine.rows import RowPages, WalkList
-from bfsql.engine.table import AnswerTable, count_of, in_order_of
-from bfsql.engine.traverse import Bounds, select, traverse
+from bfsql.engine.executor import Executor
+from bfsql.engine.plan import Plan, Query
+from bfsql.engine.table import AnswerTable
 from bfsql.errors import NothingFits, ToolError, bad_value
 from bfsql.integers import IntArray, NodeSet
 from bfsql.models import (
@@ -37,12 +30,10 @@ from bfsql.models import (
     IntersectionQuery,
     Node,
     Path,
-    SchemaSummary,
     ScopedRelation,
 )
 from bfsql.models.quotation import excerpt
 from bfsql.query.patterns import Where, may_be_pattern, may_relate
-from bfsql.query.properties import DISTINCT
 from bfsql.tools.budget import Budget, detail, fit
 from bfsql.tools.ends import EndResolver
 from bfsql.tools.resolve import NameResolver
@@ -78,13 +69,12 @@ class Traversal:
         self._limits = limits
         self._schema = schema
         self._budget = Budget.of(limits, max_tokens)
-        self._columns = columns_of(db)
-        self._bounds = Bounds.of(self._columns, limits.max_nodes, limits.max_edges)
+        self._executor = Executor(db, limits.max_nodes, limits.max_edges, limits.stripped)
+        self._columns = self._executor.columns
         names = NameResolver(db, schema.lists)
         self._notes = names.notes
         self._doubts: list[str] = []
-        self._relations = RelationReader(db, self._columns, self._bounds, limits.stripped)
-        self._ends = EndResolver(self._columns, names, schema, self._relations.search)
+        self._ends = EndResolver(self._executor, names, schema)
 
     async def bfs_query(
         self,
@@ -129,12 +119,9 @@ class Traversal:
             if not max_hops and arguments["limit"] is None:
                 arguments["limit"] = SET_PAGE
         query = BfsQuery(max_hops=max_hops, **arguments)
-        conditions = await self._relations.conditions(query)
-        followed = await steps_along(self._columns, query, self._relations.conditions, self._bounds)
-        table = await selected(
-            self._columns, seeds, query.max_hops, self._bounds, conditions, followed
-        )
-        return await self._subgraph(query, table)
+        table = await self._executor.answer(Plan(query, seeds))
+        self._notes += () if len(table.edges.subjects) else self._doubts
+        return await self._answer(query, table)
 
     async def intersect_subgraphs(
         self, k: int | None, *, connect: bool, **arguments: Any
@@ -151,22 +138,17 @@ class Traversal:
                 "from one to the other (path, to).",
                 "seeds",
             )
-        for depth in range(1, MAX_HOPS + 1) if k is None else [k]:
-            query = IntersectionQuery(k=depth, **arguments)
-            conditions = await self._relations.conditions(query)
-            whole = await traverse(self._columns, seeds, depth, self._bounds)
-            reach = await intersect(whole, self._bounds)
-            table = await select(reach, conditions)
-            shared = len(table.nodes) - int(np.isin(table.nodes, reach.seeds.handles).sum())
-            if shared or reach.depth < depth:
-                break
+        query = IntersectionQuery(k=k or MAX_HOPS, **arguments)
+        plan = Plan(query, seeds, smallest=k is None, connect=connect)
+        table = await self._executor.answer(plan)
+        common = table.nodes[: table.common]
+        shared = len(common) - int(np.isin(common, seeds.handles).sum())
         bare = not connect and not len(table.edges.subjects)
-        if connect:
-            table = await connected(table, whole, conditions)
-        edges = await edges_among(whole, whole.seeds.handles)
-        self._notes += shared_notes(edges, query.k, shared, smallest=k is None, bare=bare)
+        depth = table.depth or query.k
+        notes = shared_notes(table.seed_edges, depth, shared, smallest=k is None, bare=bare)
+        self._notes += notes
         self._note_ceiling(paged=False)
-        return await self._subgraph(query, table)
+        return await self._answer(query.model_copy(update={"k": depth}), table)
 
     async def entity_page(
         self, types: Sequence[str], conditions: Sequence[str], after: str | None, limit: int
@@ -189,7 +171,7 @@ class Traversal:
         ids = await call.within(self._columns.ids(place.handles[page]))
         names = self._columns.type_names
         nodes = [Node(i, names[t]) for i, t in zip(ids, place.types[page].tolist(), strict=True)]
-        undecided = len(self._relations.undecided)
+        undecided = len(self._executor.undecided)
         own = await self._relation_notes((), undecided)
         count = len(place.handles)
         return EntityPage(count, nodes, page.stop >= count, [*own, *self._notes, *left_out()])
@@ -214,35 +196,13 @@ class Traversal:
         path, reader = await self._ends.read(
             lambda one: one.path(of_path.path, types or None), "path"
         )
-        query = path_query(of_path, path, arguments)
+        query, targets = path_query(of_path, path, arguments), None
         if to:
             last = sorted(path.steps[-1].types or ())
             targets = await self._ends.node_set(to, "to", last)
-            table = await self._relations.follow(query, seeds, targets)
-        else:
-            table = await self._relations.walks(query, seeds)
-        stripped = self._limits.stripped
-        if query.count_distinct is not None:
-            distinct = table.numbers[count_of(query.count_distinct)]
-            table = replace(table, numbers={**table.numbers, DISTINCT: distinct})
-        if query.measure:
-            table = await measured(self._db, table, query, stripped=stripped)
-        if query.sort_by is not None:
-            table = await in_order_of(self._db, table, query.sort_by)
-        if query.facets:
-            listed = None  # rows go by the nodes of another step
-            if query.row_step is not None and table.walks is not None:
-                listed = table.walks.nodes_of(query.shown_step)
-            table = await with_facets(self._db, query, table, listed=listed, stripped=stripped)
+        table = await self._executor.answer(Plan(query, seeds, targets))
         self._notes += [*reader.replaced, *(() if len(table.listed) else reader.doubts)]
-        pages: Iterable[Pages]
-        if query.row_step is not None and table.walks is not None:
-            rows = WalkList(table, query.row_step, await self._columns.ordered(table.walks.nodes))
-            pages = [RowPages(query, table, rows, self._bounds)]
-        else:
-            kinds = (True, False) if query.walks else (False,)
-            pages = (Pages(query, table, walks=walks) for walks in kinds)
-        return await self._answer(pages, table.summary)
+        return await self._answer(query, table)
 
     async def _connections(self, query: BfsQuery, seeds: NodeSet, to: Sequence[str]) -> Answer:
         """Answer a call by the shortest connections of its seeds with other entities."""
@@ -255,12 +215,11 @@ class Traversal:
                 kind="too_large",
                 argument="to",
             )
-        conditions = await self._relations.conditions(query)
-        along = await steps_along(self._columns, query, self._relations.conditions, self._bounds)
-        search = ShortestPathSearch(self._columns, conditions, self._bounds, along)
-        table, pairs = await search.connections(seeds, targets, query.max_hops)
+        table = await self._executor.answer(Plan(query, seeds, targets))
+        pairs = table.connections
         self._notes += connection_notes(pairs, query.max_hops, along=bool(query.along))
-        return await self._subgraph(query, table)
+        self._notes += () if len(table.edges.subjects) else self._doubts
+        return await self._answer(query, table)
 
     async def _steps_along(self, texts: Sequence[str]) -> tuple[Path, ...]:
         """The steps of `along`, each as a path of its own; notes are added.
@@ -327,39 +286,27 @@ class Traversal:
         self, idle: Collection[ScopedRelation], undecided: int
     ) -> Iterator[str]:
         """Notes on conditions on relations, judged by the counts of the graph if known in time."""
-        unmatched = self._relations.unmatched
+        unmatched = self._executor.unmatched
         outline = (await self._schema.outline(1.0))[0] if unmatched else None
-        unlike = self._relations.unlike
-        return relation_notes(unmatched, idle, undecided, outline, unlike)
+        return relation_notes(unmatched, idle, undecided, outline, self._executor.unlike)
 
     def _note_ceiling(self, *, paged: bool) -> None:
         """Note that the call requested more than the server grants, if it did."""
         if self._budget.requested is not None:
             self._notes.append(self._budget.clamped(paged=paged))
 
-    async def _subgraph(self, query: BfsQuery | IntersectionQuery, table: AnswerTable) -> Answer:
-        """Answer with a table, in the requested order."""
-        if not len(table.edges.subjects):
-            self._notes += self._doubts
-        if query.sort_by is not None:
-            table = await in_order_of(self._db, table, query.sort_by)
-        if query.facets:
-            stripped = self._limits.stripped
-            table = await with_facets(self._db, query, table, stripped=stripped)
-        return await self._answer([Pages(query, table)], table.summary)
-
-    async def _answer(self, kinds: Iterable[Pages], summary: SchemaSummary) -> Answer:
+    async def _answer(self, query: Query, table: AnswerTable) -> Answer:
         """Fit the first kind of pages of which a page fits, read its detail, write the answer."""
+        summary, executor = table.summary, self._executor
         names = {*summary.entity_types_found, *summary.predicates_found}
-        relations = self._relations
-        handles = np.array(sorted(relations.undecided), np.int32)
+        handles = np.array(sorted(executor.undecided), np.int32)
         undecided = await call.within(self._columns.ids(handles)) if len(handles) else []
-        own = await self._relation_notes(relations.idle, len(undecided))
+        own = await self._relation_notes(executor.idle, len(undecided))
         notes = [*own, *without_doubts(self._notes, names)]
         limits, budget = self._limits, self._budget
         format_and_bound = limits.answer_format, budget.bound
         writer = SubgraphWriter(limits.stripped, notes, *format_and_bound, undecided)
-        for pages in kinds:
+        for pages in await executor.pages(query, table):
             try:
                 stubs = await fit(pages, writer, budget)
             except NothingFits:

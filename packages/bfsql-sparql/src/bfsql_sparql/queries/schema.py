@@ -68,6 +68,61 @@ def predicates(mapping: RdfMapping, limit: int) -> str:
     return f"SELECT DISTINCT ?p WHERE {{ {edge('s', 'p', 'o', mapping)} }} LIMIT {limit}"
 
 
+# --- counts -----------------------------------------------------------------
+
+
+def number_by_type(mapping: RdfMapping, marks: Sequence[str], ranked: Sequence[str]) -> str:
+    """The number of nodes by their main type: its place in both lists of types together.
+
+    Args:
+        mapping: How to read triples.
+        marks: The types with which nodes may be marked; empty if none is.
+        ranked: All types, best first.
+    """
+    of_nodes = _main_type("s", "a", mapping, marks, ranked)
+    return f"SELECT ?a (COUNT(*) AS ?n) WHERE {{ {of_nodes} }} GROUP BY ?a"
+
+
+def number_by_relation(mapping: RdfMapping, marks: Sequence[str], ranked: Sequence[str]) -> str:
+    """The number of edges by main type of the subject, predicate and main type of the object.
+
+    Arguments are those of `number_by_type`; a node without a type has no place.
+    """
+    edges = edge("s", "p", "o", mapping)
+    if mapping.all_graphs or len(mapping.graphs) > 1:  # several may have the same triple
+        edges = f"{{ SELECT DISTINCT ?s ?p ?o WHERE {{ {edges} }} }}"
+    subjects, objects = (
+        f"OPTIONAL {{ {_main_type(end, type_, mapping, marks, ranked)} }}"
+        for end, type_ in (("s", "a"), ("o", "b"))
+    )
+    return (
+        f"SELECT ?a ?p ?b (COUNT(*) AS ?n) WHERE {{ {edges} {subjects} {objects} }} "
+        "GROUP BY ?a ?p ?b"
+    )
+
+
+def _main_type(
+    node: str, place: str, mapping: RdfMapping, marks: Sequence[str], ranked: Sequence[str]
+) -> str:
+    """The place of the main type of each node that has a type, in two variables."""
+    parts = [
+        f"{{ VALUES (?type ?place) {{ {pairs} }} {pattern} }}"
+        for pairs, pattern in (
+            (_places(marks, 0), within(mapping, f"?{node} {iri(mapping.primary)} ?type .", "m")),
+            (_places(ranked, len(marks)), typed(node, "type", mapping)),
+        )
+        if pairs
+    ]
+    return (
+        f"{{ SELECT ?{node} (MIN(?place) AS ?{place}) WHERE {{ {' UNION '.join(parts)} "
+        f"FILTER({is_node(node, mapping)}) }} GROUP BY ?{node} }}"
+    )
+
+
+def _places(types: Sequence[str], start: int) -> str:
+    return " ".join(f"({iri(one)} {place})" for place, one in enumerate(types, start))
+
+
 # --- samples ----------------------------------------------------------------
 
 
