@@ -239,6 +239,7 @@ class Scope(Work):
 _loan: ContextVar[tuple[CallMemory, list[int]] | None] = ContextVar("bfsql_loan", default=None)
 """The bytes that are taken inside of `borrowed`, and the account that holds them."""
 _current = cast("ContextVar[Scope | None]", current_work)
+_OUTSIDE = Scope()  # what there is to read outside of a call; nothing is written to it
 
 
 @contextmanager
@@ -299,12 +300,12 @@ def shared_scope() -> Scope:
 
 def current_request_id() -> str:
     """The id of the current call; empty outside of a call."""
-    return (_current.get() or Scope()).request_id
+    return (_current.get() or _OUTSIDE).request_id
 
 
 def current_trace() -> Trace | None:
     """The trace of the current call, if it is traced."""
-    return (_current.get() or Scope()).trace
+    return (_current.get() or _OUTSIDE).trace
 
 
 def current_usage() -> Usage:
@@ -358,7 +359,7 @@ def hold(size: int) -> None:
 
 def memory() -> CallMemory | None:
     """The account of memory of the current call; None if it is not bounded."""
-    return (_current.get() or Scope()).memory
+    return (_current.get() or _OUTSIDE).memory
 
 
 def hold_values(size: int) -> None:
@@ -420,7 +421,8 @@ async def transient(stream: AsyncGenerator[T]) -> AsyncGenerator[T]:
             taken = 0 if own is None else own.account.held - held
             yield item
             if own is not None:
-                _give_back(own, taken)
+                own.release(taken)
+                _lend(own, -taken)
                 held = own.account.held
 
 
@@ -462,11 +464,6 @@ def borrowed() -> Iterator[None]:
     finally:
         _loan.reset(token)
         own.release(sum(loan))
-
-
-def _give_back(own: CallMemory, size: int) -> None:
-    own.release(size)
-    _lend(own, -size)
 
 
 def _lend(own: CallMemory, size: int) -> None:

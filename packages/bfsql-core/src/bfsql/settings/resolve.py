@@ -90,7 +90,7 @@ def resolve(
     )
     for option, raw, origin, source in chain.from_iterable(layers):
         value = _read(option, raw, origin)
-        if source is level and option.kind == "path" and isinstance(value, str):
+        if option.kind == "path" and source is level and isinstance(value, str):  # of the table
             path = Path(value).expanduser()
             value = path if base is None else base / path
         values[option.field] = _RawValue(value, raw, origin, source)
