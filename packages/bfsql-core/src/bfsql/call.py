@@ -239,6 +239,7 @@ class Scope(Work):
 _loan: ContextVar[tuple[CallMemory, list[int]] | None] = ContextVar("bfsql_loan", default=None)
 """The bytes that are taken inside of `borrowed`, and the account that holds them."""
 _current = cast("ContextVar[Scope | None]", current_work)
+_OUTSIDE = Scope()  # what there is to read outside of a call; nothing is written to it
 
 
 @contextmanager
@@ -299,20 +300,17 @@ def shared_scope() -> Scope:
 
 def current_request_id() -> str:
     """The id of the current call; empty outside of a call."""
-    under_way = _current.get()
-    return "" if under_way is None else under_way.request_id
+    return (_current.get() or _OUTSIDE).request_id
 
 
 def current_trace() -> Trace | None:
     """The trace of the current call, if it is traced."""
-    under_way = _current.get()
-    return None if under_way is None else under_way.trace
+    return (_current.get() or _OUTSIDE).trace
 
 
 def current_usage() -> Usage:
     """What the current call has used; outside of a call, a new one."""
-    under_way = _current.get()
-    return Usage() if under_way is None else under_way.usage
+    return (_current.get() or Scope()).usage
 
 
 def new_request_id() -> str:
@@ -361,8 +359,7 @@ def hold(size: int) -> None:
 
 def memory() -> CallMemory | None:
     """The account of memory of the current call; None if it is not bounded."""
-    under_way = _current.get()
-    return None if under_way is None else under_way.memory
+    return (_current.get() or _OUTSIDE).memory
 
 
 def hold_values(size: int) -> None:
@@ -424,7 +421,8 @@ async def transient(stream: AsyncGenerator[T]) -> AsyncGenerator[T]:
             taken = 0 if own is None else own.account.held - held
             yield item
             if own is not None:
-                _give_back(own, taken)
+                own.release(taken)
+                _lend(own, -taken)
                 held = own.account.held
 
 
@@ -468,11 +466,6 @@ def borrowed() -> Iterator[None]:
         own.release(sum(loan))
 
 
-def _give_back(own: CallMemory, size: int) -> None:
-    own.release(size)
-    _lend(own, -size)
-
-
 def _lend(own: CallMemory, size: int) -> None:
     loan = _loan.get()
     if loan is not None and loan[0] is own:  # and not that of a shared read that began inside
@@ -504,31 +497,24 @@ def start_in_call(work: Coroutine[Any, Any, T]) -> asyncio.Task[T] | None:
 
 def omitted(*omissions: Omission) -> None:
     """Report that something is missing from the returned data; ignored outside of a call."""
-    under_way = _current.get()
-    if under_way is not None:
-        under_way.add(omissions)
+    (_current.get() or Scope()).add(omissions)
 
 
 def has_read(*, nodes: int = 0, edges: int = 0) -> None:
     """Count records that were read for the current call; ignored outside of a call."""
-    under_way = _current.get()
-    if under_way is not None:
-        under_way.nodes += nodes
-        under_way.edges += edges
+    own = _current.get() or Scope()
+    own.nodes += nodes
+    own.edges += edges
 
 
 def cut_by(bound: str) -> None:
     """Report that a limit made the answer incomplete; ignored outside of a call."""
-    under_way = _current.get()
-    if under_way is not None:
-        under_way.bounds_met.add(bound)
+    (_current.get() or Scope()).bounds_met.add(bound)
 
 
 def withheld(record: Record) -> bool:
     """Report that a record's metadata must not be returned; True for the call's first."""
-    under_way = _current.get()
-    if under_way is None:
-        return True
-    first = not under_way.withheld
-    under_way.withheld.add(record)
+    own = _current.get() or Scope()
+    first = not own.withheld
+    own.withheld.add(record)
     return first

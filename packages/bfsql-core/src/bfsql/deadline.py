@@ -89,17 +89,13 @@ def _checked(items: Iterator[T], *, late: bool) -> Iterator[tuple[T, ...]]:
         check(late=late)
 
 
-async def within(answer: Awaitable[T], share: float = 1.0) -> T:
-    """Await a store call within a share of the remaining time.
-
-    Args:
-        answer: The store call.
-        share: The part of the remaining time that it may take, up to 1.
+async def within(answer: Awaitable[T]) -> T:
+    """Await a store call within the remaining time.
 
     Raises:
         TimeoutError: It took longer; the store call is cancelled.
     """
-    async with time_limit(share):
+    async with time_limit():
         return await answer
 
 

@@ -1,10 +1,10 @@
 """Every error that the project raises on purpose.
 
 The model reads `ToolError` as the answer to its call; the operator reads all
-others on standard error. Each class takes facts, stores them as attributes and
-composes the message itself, so that a program can act on the same facts that a
-person reads: what happened, with which value, what would be right, and what to
-do next (`protocol.md` 12).
+others on standard error. Each class takes facts and composes the message itself:
+what happened, with which value, what would be right, and what to do next
+(`protocol.md` 12). A program tells errors apart by their classes, and by the
+`kind` of a `ToolError`.
 """
 
 from __future__ import annotations
@@ -129,7 +129,6 @@ class TypesUnread(ToolError, TimeoutError):
             "Ask for fewer hops, or for fewer seeds.",
             kind="deadline",
         )
-        self.reached = reached
 
 
 class FirstRingUnfinished(ToolError, TimeoutError):
@@ -148,8 +147,6 @@ class FirstRingUnfinished(ToolError, TimeoutError):
             "Try again, or start from a neighbour with fewer edges.",
             kind="deadline",
         )
-        self.seeds = tuple(seeds)
-        self.degree = degree
 
 
 class BoundMet(BfsqlError):
@@ -216,7 +213,6 @@ class FirstRingTooLarge(ToolError):
             kind="too_large",
             argument="seeds",
         )
-        self.seeds = tuple(seeds)
 
 
 class StepUnfinished(ToolError):
@@ -247,8 +243,6 @@ class StepUnfinished(ToolError):
             kind="deadline" if met is None else "too_large",
             argument="path",
         )
-        self.step = step
-        self.nodes = nodes
 
 
 class TooManyPairs(ToolError):
@@ -440,22 +434,19 @@ class UnknownBackend(PluginError, LookupError):
     Args:
         name: The requested name.
         installed: The names of the installed backends, the most similar one first.
-        suggestion: The distribution to install, if one is known.
         origin: Where the name was given, if not by the caller.
+        official: Whether this project has a distribution for it.
     """
 
-    def __init__(
-        self, name: str, installed: Sequence[str], suggestion: str | None, origin: str = ""
-    ) -> None:
+    def __init__(self, name: str, installed: Sequence[str], origin: str, *, official: bool) -> None:
         have = f"installed are: {', '.join(installed)}" if installed else "none is installed"
-        cure = (
-            f"Run pip install {suggestion}, or in a clone pip install ./packages/{suggestion}"
-            if suggestion
-            else "Check the spelling, or install the distribution that provides it."
-        )
+        cure = "Check the spelling, or install the distribution that provides it."
+        if official:
+            cure = (
+                f"Run pip install bfsql-{name}, or in a clone pip install ./packages/bfsql-{name}"
+            )
         where = f" ({origin})" if origin else ""
         super().__init__(name, f"There is no backend named {name!r}{where}; {have}. {cure}")
-        self.installed = tuple(installed)
 
 
 class AmbiguousBackend(PluginError):
@@ -467,73 +458,65 @@ class AmbiguousBackend(PluginError):
             f"The backend name {name!r} is claimed by {' and '.join(distributions)}. "
             f"Uninstall all but one, for instance: pip uninstall {distributions[-1]}",
         )
-        self.distributions = tuple(distributions)
 
 
-class BackendImportFailed(PluginError, ImportError):  # type: ignore[misc]  # name is never None
+class _BackendError(PluginError):
+    """A backend of a distribution that cannot be used; `what` goes on after both names."""
+
+    def __init__(self, name: str, distribution: str, what: str) -> None:
+        super().__init__(name, f"The backend {name!r} of {distribution} {what}")
+
+
+class BackendImportFailed(_BackendError, ImportError):  # type: ignore[misc]  # name is never None
     """The backend is installed but cannot be imported; the cause is chained.
 
     `wrong` is the value of its entry point, if that names what does not exist.
     """
 
     def __init__(self, name: str, distribution: str, cause: BaseException, wrong: str = "") -> None:
-        missing = getattr(cause, "name", None) if isinstance(cause, ModuleNotFoundError) else None
         why = f"{type(cause).__name__}: {cause}"
         cure = "Reinstall it with its dependencies"
         if wrong:
             why = f"its entry point is {name} = '{wrong}': {cause}"
             cure = "Correct it in the group 'bfsql.backends', and install it again"
-        elif missing:
-            why = f"the module {missing!r} is missing"
-        PluginError.__init__(
-            self,
-            name,
-            f"The backend {name!r} of {distribution} failed to import: {why}. {cure}: pip install "
-            f"--force-reinstall {distribution}",
-        )
-        self.distribution = distribution
+        elif isinstance(cause, ModuleNotFoundError) and cause.name:
+            why = f"the module {cause.name!r} is missing"
+        what = f"failed to import: {why}. {cure}: pip install --force-reinstall {distribution}"
+        _BackendError.__init__(self, name, distribution, what)
 
 
-class BackendOpenFailed(PluginError):
+class BackendOpenFailed(_BackendError):
     """A backend raised an error of an unexpected class when it was opened; the cause is chained."""
 
     def __init__(self, name: str, distribution: str, cause: Exception) -> None:
         super().__init__(
             name,
-            f"The backend {name!r} of {distribution} could not be opened: {type(cause).__name__}: "
-            f"{hide_secrets(str(cause))}. `bfsql describe-schema -v` with the same options shows "
-            f"the traceback; report it to the author of {distribution}.",
+            distribution,
+            f"could not be opened: {type(cause).__name__}: {hide_secrets(str(cause))}. "
+            "`bfsql describe-schema -v` with the same options shows the traceback; report it to "
+            f"the author of {distribution}.",
         )
-        self.distribution = distribution
 
 
-class NotABackend(PluginError, TypeError):
+class NotABackend(_BackendError, TypeError):
     """The entry point names an object that is neither a plugin nor a backend class.
 
-    Args:
-        name: The entry point's name.
-        distribution: The distribution that declares it.
-        found: The object that it names.
-        lack: The reason why a backend class cannot be used, as in `lacks get_node`; None
-            if it is not a backend class at all.
+    `lack` is what a backend class lacks, as in `lacks get_node`.
     """
 
-    def __init__(
-        self, name: str, distribution: str, found: object, lack: str | None = None
-    ) -> None:
+    def __init__(self, name: str, distribution: str, found: object, lack: str = "") -> None:
         kind, called = type(found).__name__, getattr(found, "__name__", found)
-        why = (
-            f"{kind} {called!r}, not a bfsql.plugins.BackendPlugin and not a "
+        what = (
+            f"is the class {called!r}, which {lack}. Its author has to complete it."
+            if lack
+            else f"is {kind} {called!r}, not a bfsql.plugins.BackendPlugin and not a "
             "GraphDbInterface subclass. Its author has to correct the entry point in the group "
             "'bfsql.backends'."
-            if lack is None
-            else f"the class {called!r}, which {lack}. Its author has to complete it."
         )
-        super().__init__(name, f"The backend {name!r} of {distribution} is {why}")
-        self.distribution = distribution
+        super().__init__(name, distribution, what)
 
 
-class ContractMismatch(PluginError):
+class ContractMismatch(_BackendError):
     """The backend was written for a contract that this core does not support.
 
     Args:
@@ -548,25 +531,23 @@ class ContractMismatch(PluginError):
         self, name: str, distribution: str, spoken: object, expected: str, *, newer: bool | None
     ) -> None:
         if newer is None:
-            why = (
+            what = (
                 f"states the contract {spoken!r}, which is not a number such as 1 or '1.1'; this "
                 f"bfsql-core supports {expected}. Its author has to correct `contract` of its "
                 "BackendPlugin."
             )
         elif newer:
-            why = (
+            what = (
                 f"implements contract {spoken}, which is newer than the {expected} of this "
                 "bfsql-core. Upgrade core: pip install --upgrade bfsql-core"
             )
         else:
-            why = (
+            what = (
                 f"implements contract {spoken}, whose major number is older than that of the "
                 f"{expected} of this bfsql-core. "
                 f"Upgrade the backend: pip install --upgrade {distribution}"
             )
-        super().__init__(name, f"The backend {name!r} of {distribution} {why}")
-        self.distribution = distribution
-        self.spoken = spoken
+        super().__init__(name, distribution, what)
 
 
 class HookPluginUnusable(PluginError):
@@ -586,5 +567,3 @@ class HookPluginUnusable(PluginError):
             f"or remove it with: pip uninstall {distribution}"
         )
         super().__init__(name, sentence)
-        self.distribution = distribution
-        self.reason = reason

@@ -33,8 +33,8 @@ async def counted_in_time(counting: Awaitable[_Counts], seconds: float) -> _Coun
         seconds: How long it may take, at most half of the remaining time of the call.
     """
     try:
-        async with asyncio.timeout(seconds):
-            return await call.within(counting, share=0.5)
+        async with asyncio.timeout(call.seconds_left(seconds, share=0.5)):
+            return await counting
     except TimeoutError:
         return None
 

@@ -124,9 +124,8 @@ def test_an_error_inside_a_module_is_not_one_of_the_entry_point(site: Path) -> N
 
 def test_an_unknown_backend_is_answered_with_the_most_similar_one_first(site: Path) -> None:
     install(site, "bfsql-toy", toy="bfsql_test_support.backends.toy:plugin")
-    with pytest.raises(UnknownBackend, match="installed are: toy, ") as caught:
+    with pytest.raises(UnknownBackend, match="installed are: toy, "):
         load("toyy")
-    assert caught.value.installed[0] == "toy"
 
 
 def test_something_else_is_not_a_backend(site: Path) -> None:

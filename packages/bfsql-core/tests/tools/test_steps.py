@@ -25,8 +25,7 @@ RELATIONS = (
 
 
 def read(*texts, at="Trial", schema=SCHEMA, relations=RELATIONS, whole=True):
-    outline = Outline(relations=relations, relations_left_out=0 if whole else 1)
-    reader = PatternReader(Vocabulary(schema, outline))
+    reader = PatternReader(Vocabulary(schema, Outline(relations=relations, sampled=not whole)))
     return reader.path(texts, {at}), reader.replaced, reader.doubts
 
 

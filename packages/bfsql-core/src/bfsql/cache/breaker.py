@@ -68,17 +68,14 @@ class Breaker:
         """Seconds until the next probe; 0 while one is under way or none is scheduled."""
         return 0.0 if self.retry_at is None else max(0.0, self.retry_at - time.monotonic())
 
-    async def admit(self, patience: float = 1.0) -> None:
-        """Let a call pass while the breaker is closed.
-
-        Args:
-            patience: Seconds that the call waits for a probe that is under way.
+    async def admit(self) -> None:
+        """Let a call pass while the breaker is closed; it waits 1 s for a probe under way.
 
         Raises:
             CircuitOpen: The breaker is open, or half-open for longer than a call waits.
         """
         if self.state == "half-open" and self._watch is not None:
-            await asyncio.wait([self._watch], timeout=call.seconds_left(patience))
+            await asyncio.wait([self._watch], timeout=call.seconds_left(1.0))
         if self.state != "closed":
             raise CircuitOpen(self.last_error, self.seconds)
 

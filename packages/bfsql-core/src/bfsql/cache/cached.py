@@ -14,7 +14,7 @@ from typing import Any, TypeVar, Unpack, cast
 from bfsql.abc import GraphDbInterface, NormalizedBackend
 from bfsql.abc.delegating import edges_up_to
 from bfsql.cache.rings import HeldRings
-from bfsql.cache.singleflight import CachedMethod, CachedParts, CachePolicy
+from bfsql.cache.singleflight import CachedMethod, CachedParts
 from bfsql.cache.store import (
     FOREVER,
     CacheBudget,
@@ -114,21 +114,21 @@ class CachedGraphDb(NormalizedBackend):
         super().__init__(backend)
         self._observers = observers
         lifetime = FOREVER if ttl is None else ttl
-        policy = CachePolicy(CacheBudget(maxsize), lifetime, clock, observers)
+        budget = CacheBudget(maxsize, lifetime, clock, observers)
         brief: dict[str, Any] = {"ids": False, "is_brief": _holds_nothing}
         detail: dict[str, Any] = {"keep": snapshots, "give": restored, "weigh": pages}
-        self._policy, self._bounds = policy, {"max_nodes": max_nodes, "max_edges": max_edges}
-        self._search: CachedMethod[Any] = CachedMethod(policy, weigh=lengths, **brief)
-        self._leaving: CachedMethod[str] = CachedMethod(policy, weigh=lengths)
-        self._entering: CachedMethod[str] = CachedMethod(policy, weigh=lengths)
+        self._budget, self._bounds = budget, {"max_nodes": max_nodes, "max_edges": max_edges}
+        self._search: CachedMethod[Any] = CachedMethod(budget, weigh=lengths, **brief)
+        self._leaving: CachedMethod[str] = CachedMethod(budget, weigh=lengths)
+        self._entering: CachedMethod[str] = CachedMethod(budget, weigh=lengths)
         self._rings = self._no_rings()
-        self.answers = HeldAnswers(policy.budget, policy.ttl, policy.clock)
-        self._nodes: CachedMethod[str] = CachedMethod(policy, weigh=node_pages)
-        self._node_metadata: CachedParts[str] = CachedParts(policy, **detail)
-        self._edge_metadata: CachedParts[Triple] = CachedParts(policy, **detail, id_of=edge_label)
-        self._provenance: CachedMethod[Any] = CachedMethod(policy, **detail, id_of=itemgetter(0))
+        self.answers = HeldAnswers(budget)
+        self._nodes: CachedMethod[str] = CachedMethod(budget, weigh=node_pages)
+        self._node_metadata: CachedParts[str] = CachedParts(budget, **detail)
+        self._edge_metadata: CachedParts[Triple] = CachedParts(budget, **detail, id_of=edge_label)
+        self._provenance: CachedMethod[Any] = CachedMethod(budget, **detail, id_of=itemgetter(0))
         # Small and used by every session, so it has its own budget and is never evicted.
-        schema = CachePolicy(CacheBudget(1_000), lifetime, clock, observers)
+        schema = CacheBudget(1_000, lifetime, clock, observers)
         self._schema: CachedMethod[str] = CachedMethod(schema, **brief)
 
     search_entities = _cached_method(
@@ -213,14 +213,14 @@ class CachedGraphDb(NormalizedBackend):
         """The rings that are held; None if the backend returns edges one node at a time."""
         if self._abilities.methods.isdisjoint({"edges_batch", "edges_stream"}):
             return None
-        if len(self._rings.numbering) > self._policy.budget.maxsize:
+        if len(self._rings.numbering) > self._budget.maxsize:
             self._rings.cache.drop()
             self._rings = self._no_rings()
         return self._rings
 
     def _no_rings(self) -> HeldRings:
         typed = "edges_stream" in self._abilities.methods
-        return HeldRings(self._inner, self._policy, **self._bounds, typed=typed)
+        return HeldRings(self._inner, self._budget, **self._bounds, typed=typed)
 
     async def metadata_for_nodes_batch(
         self, ids: Sequence[str], keys: Collection[str] | None = None

@@ -17,7 +17,8 @@ import numpy as np
 from bfsql import call, workers
 from bfsql.abc import GraphDbInterface
 from bfsql.arrays import Handles, distinct_numbers, places_in
-from bfsql.cache.singleflight import CachedParts, CachePolicy
+from bfsql.cache.singleflight import CachedParts
+from bfsql.cache.store import CacheBudget
 from bfsql.errors import BoundMet
 from bfsql.integers import BATCH_EDGES, ROW, IntArray, Numbering, Ring
 from bfsql.models import EdgeDirection, EdgeFilter, Triple
@@ -30,7 +31,7 @@ class HeldRings:
 
     Args:
         backend: The source of the rings.
-        policy: How long rings are valid and how many are held.
+        budget: How long rings are valid and how many are held.
         max_nodes: Maximum number of ends of a ring that a traversal reads; None for no bound.
         max_edges: Maximum number of edges of a ring that is read at once; None for no bound.
         typed: Whether rows may include the types of their ends.
@@ -43,7 +44,7 @@ class HeldRings:
     def __init__(
         self,
         backend: GraphDbInterface,
-        policy: CachePolicy,
+        budget: CacheBudget,
         *,
         max_nodes: int | None,
         max_edges: int | None,
@@ -52,7 +53,7 @@ class HeldRings:
         self.numbering = Numbering()
         self.typed = typed
         self._backend = backend
-        self.cache: CachedParts[str] = CachedParts(policy, weigh=_edges)
+        self.cache: CachedParts[str] = CachedParts(budget, weigh=_edges)
         self._max_nodes, self._max_edges = max_nodes, max_edges
 
     async def rings(

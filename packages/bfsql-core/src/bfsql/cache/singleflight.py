@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import time
 from collections.abc import Awaitable, Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from bfsql import call, workers
-from bfsql.cache.store import FOREVER, CacheBudget, GenerationalCache, sizes
+from bfsql.cache.store import CacheBudget, GenerationalCache, sizes
 from bfsql.errors import StoreUnavailable
 from bfsql.models import Omission
-from bfsql.observer import NO_OBSERVERS, Observers
 
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
@@ -106,19 +104,6 @@ class SharedCall(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
-class CachePolicy:
-    """How long answers are valid, and how many of them are held."""
-
-    budget: CacheBudget
-    ttl: float = FOREVER
-    """Lifetime of an answer, in seconds."""
-    clock: Callable[[], float] = time.monotonic
-    """A monotonic clock in seconds."""
-    observers: Observers = NO_OBSERVERS
-    """The observers of the graph."""
-
-
-@dataclass(frozen=True, slots=True)
 class _Fetched(Generic[K]):
     """The result of a shared call."""
 
@@ -139,7 +124,7 @@ class CachedMethod(Generic[K]):
     """One backend method and its answers by key: cached, under way, or requested now.
 
     Args:
-        policy: How long answers are valid, and how many of them are held.
+        budget: How long answers are valid, and how many of them are held.
         keep: Converts answers to immutable values for the cache; None if they are
             immutable already.
         give: Converts cached values back to answers; None if no conversion is needed.
@@ -155,7 +140,7 @@ class CachedMethod(Generic[K]):
 
     def __init__(
         self,
-        policy: CachePolicy,
+        budget: CacheBudget,
         *,
         keep: Callable[[dict[K, Any]], dict[K, Any]] | None = None,
         give: Callable[[dict[K, Any]], dict[K, Any]] | None = None,
@@ -167,14 +152,14 @@ class CachedMethod(Generic[K]):
         self._id_of = id_of
         self._is_brief = is_brief
         self.absence: tuple[type[Exception], ...] = (KeyError,) if ids else ()
-        self._policy = policy
-        self._observers = policy.observers
+        self._budget = budget
+        self._observers = budget.observers
         self._keep = keep
         self._give = give
-        self._held: GenerationalCache[K] = GenerationalCache(policy.budget, weigh)
+        self._held: GenerationalCache[K] = GenerationalCache(budget, weigh)
         # The value: whether the absence is certain. In a batch that found other ids, a missing id
         # may be another spelling of one of them; only a request for just that id is proof.
-        self._unknown: GenerationalCache[K] = GenerationalCache(policy.budget, len)
+        self._unknown: GenerationalCache[K] = GenerationalCache(budget, len)
         self._any_omission = False  # of an answer that is or was cached
         self._calls: dict[SharedCall[_Fetched[K]], frozenset[K]] = {}
 
@@ -213,7 +198,7 @@ class CachedMethod(Generic[K]):
         """The cached answers without omissions, by key."""
         found: dict[K, Any] = {}
         for start in range(0, len(keys), PIECE):
-            found |= self._held.find(keys[start : start + PIECE], self._policy.clock())
+            found |= self._held.find(keys[start : start + PIECE], self._budget.clock())
             if len(keys) > PIECE:
                 await asyncio.sleep(0)
         if self._any_omission:
@@ -228,8 +213,8 @@ class CachedMethod(Generic[K]):
 
     def drop(self) -> None:
         """Leave the shared budget; the cached answers are freed together with this object."""
-        self._policy.budget.caches.remove(self._held)
-        self._policy.budget.caches.remove(self._unknown)
+        self._budget.caches.remove(self._held)
+        self._budget.caches.remove(self._unknown)
 
     async def close(self) -> None:
         """End the calls under way."""
@@ -238,7 +223,7 @@ class CachedMethod(Generic[K]):
 
     def _look_up(self, keys: Sequence[K], *, alone: bool) -> tuple[dict[K, Any], list[K]]:
         """The cached answers for some keys, and the keys to request."""
-        now = self._policy.clock()
+        now = self._budget.clock()
         answers = self._held.find(keys, now)
         if self._any_omission:
             call.omitted(*self._held.omissions(answers))
@@ -325,7 +310,7 @@ class CachedMethod(Generic[K]):
         return values, cached
 
     def _hold(self, fetched: _Fetched[K]) -> None:
-        now, ttl = self._policy.clock(), self._policy.ttl
+        now, ttl = self._budget.clock(), self._budget.ttl
         brief = min(ttl, UNKNOWN_SECONDS)
         if self._is_brief is not None and any(map(self._is_brief, fetched.cached.values())):
             ttl = brief
@@ -340,7 +325,7 @@ class CachedParts(Generic[K]):
     """One backend method that returns whole answers by key, or a part of each.
 
     Args:
-        policy: As in `CachedMethod`.
+        budget: As in `CachedMethod`.
         **options: Further arguments of `CachedMethod`.
 
     Attributes:
@@ -348,11 +333,11 @@ class CachedParts(Generic[K]):
         parts: Parts of answers, by key and part.
     """
 
-    def __init__(self, policy: CachePolicy, **options: Any) -> None:
+    def __init__(self, budget: CacheBudget, **options: Any) -> None:
         id_of = options.pop("id_of", lambda key: key)
-        self.whole: CachedMethod[K] = CachedMethod(policy, **options, id_of=id_of)
+        self.whole: CachedMethod[K] = CachedMethod(budget, **options, id_of=id_of)
         self.parts: CachedMethod[tuple[K, Hashable]] = CachedMethod(
-            policy, **options, id_of=lambda part: id_of(part[0])
+            budget, **options, id_of=lambda part: id_of(part[0])
         )
 
     async def part(

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import time
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
@@ -22,6 +23,7 @@ from bfsql import call
 from bfsql.memory_account import size_of
 from bfsql.models import NO_METADATA, Metadata, Node, Omission
 from bfsql.models.records import HeldMetadata, Snapshot
+from bfsql.observer import NO_OBSERVERS, Observers
 
 K = TypeVar("K", bound=Hashable)
 
@@ -31,13 +33,16 @@ FOREVER = float("inf")
 
 @dataclass(slots=True)
 class CacheBudget:
-    """The bound on records, shared by the methods of one cache.
-
-    Args:
-        maxsize: Maximum number of records to hold.
-    """
+    """How many answers the methods of one cache hold together, and for how long."""
 
     maxsize: int
+    """Maximum number of records to hold."""
+    ttl: float = FOREVER
+    """Lifetime of an answer, in seconds."""
+    clock: Callable[[], float] = time.monotonic
+    """A monotonic clock in seconds."""
+    observers: Observers = NO_OBSERVERS
+    """The observers of the graph."""
     caches: list[GenerationalCache[Any]] = field(default_factory=list)
     young: int = 0
     """Records in the young generations."""
@@ -146,29 +151,26 @@ class HeldAnswers:
     """Answers in integers, each held as a whole.
 
     Args:
-        budget: The bound, shared with the methods of the cache.
-        ttl: Seconds for which an answer is valid.
-        clock: A monotonic clock in seconds.
+        budget: The bounds, shared with the methods of the cache.
     """
 
-    def __init__(self, budget: CacheBudget, ttl: float, clock: Callable[[], float]) -> None:
+    def __init__(self, budget: CacheBudget) -> None:
         # By the hash of a request, since the cache looks a key up several times.
         self._held: GenerationalCache[int] = GenerationalCache(
             budget, lambda answers: sum(records for *_, records in answers)
         )
-        self._ttl = ttl
-        self._clock = clock
+        self._budget = budget
 
     def find(self, request: Hashable) -> Any:
         """The result of this request; None if it is not held."""
-        number = hash(request)
-        known, answer, _ = self._held.find([number], self._clock()).get(number, (None, None, 0))
+        number, now = hash(request), self._budget.clock()
+        known, answer, _ = self._held.find([number], now).get(number, (None, None, 0))
         return answer if known == request else None
 
     def keep(self, request: Hashable, answer: Any, records: int) -> None:
         """Hold a result, unless it is too large."""
         held = {hash(request): (request, answer, records)}
-        self._held.put(held, self._clock() + self._ttl, {})
+        self._held.put(held, self._budget.clock() + self._budget.ttl, {})
 
 
 # --- how many records are in some answers -------------------------------------

@@ -12,10 +12,11 @@ from array import array
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from numbers import Real
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 from bfsql import call
 from bfsql.embedding.function import Function
+from bfsql.embedding.service import Service
 from bfsql.errors import ConfigurationError, EmbeddingFailed
 from bfsql.models.records import Omission
 
@@ -27,22 +28,13 @@ Embed: TypeAlias = Callable[[str], Awaitable[Sequence[float]]]
 _CACHED = 256  # texts: a model searches the same name repeatedly
 
 
-class Source(Protocol):
-    """One way of computing a vector; messages about it begin with `name`.
+Source: TypeAlias = Function | Service
+"""One way of computing a vector; messages about it begin with `name`.
 
-    `open` imports, loads or connects. It is called once, before the first text, and raises a
-    `ConfigurationError` if the source cannot be used as configured. The caller ends `embed`
-    after `seconds` and checks its result; `embed` raises `EmbeddingFailed`.
-    """
-
-    @property
-    def name(self) -> str: ...  # noqa: D102
-
-    async def open(self) -> None: ...  # noqa: D102
-
-    async def embed(self, text: str, seconds: float) -> Any: ...  # noqa: D102
-
-    async def close(self) -> None: ...  # noqa: D102
+`open` imports, loads or connects. It is called once, before the first text, and raises a
+`ConfigurationError` if the source cannot be used as configured. The caller ends `embed`
+after `seconds` and checks its result; `embed` raises `EmbeddingFailed`.
+"""
 
 
 class Embedder:

@@ -68,8 +68,7 @@ def load(name: str, origin: str = "") -> BackendPlugin:
     """
     claims = [one for one in installed() if one.name == name]
     if not claims:
-        suggestion = f"bfsql-{name}" if name in OFFICIAL else None
-        raise UnknownBackend(name, names_like(name), suggestion, origin)
+        raise UnknownBackend(name, names_like(name), origin, official=name in OFFICIAL)
     if len(claims) > 1:
         raise AmbiguousBackend(name, [one.distribution for one in claims])
     return _loaded(claims[0])

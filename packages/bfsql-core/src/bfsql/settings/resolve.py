@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from pydantic import BaseModel, SecretBytes, SecretStr, ValidationError
 
@@ -22,6 +23,8 @@ from bfsql.settings.model import options as fields
 from bfsql.settings.trust import FoundFile, Level
 
 M = TypeVar("M", bound=BaseModel)
+_Setting: TypeAlias = tuple[Option, Any, str, Level]
+"""A setting, its raw value, and the origin of that with its level."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +82,18 @@ def resolve(
             not accept, or a missing value, with one sentence for each.
     """
     settings = fields(model) if known is None else list(known)
-    values = {
-        **_from_table(settings, table or {}, place, base, level),
-        **_from_environment(settings, environment or {}),
-        **_from_options(settings, options or {}),
-    }
+    values: dict[str, _RawValue] = {}
+    layers = (
+        _from_table(settings, table or {}, place, level),
+        _from_environment(settings, environment or {}),
+        _from_options(settings, options or {}),
+    )
+    for option, raw, origin, source in chain.from_iterable(layers):
+        value = _read(option, raw, origin)
+        if option.kind == "path" and source is level and isinstance(value, str):  # of the table
+            path = Path(value).expanduser()
+            value = path if base is None else base / path
+        values[option.field] = _RawValue(value, raw, origin, source)
     try:
         made = model.model_validate({field: one.value for field, one in values.items()})
     except ValidationError as error:
@@ -100,35 +110,24 @@ def resolve(
 
 
 def _from_table(
-    known: Sequence[Option], table: Mapping[str, Any], place: str, base: Path | None, level: Level
-) -> dict[str, _RawValue]:
+    known: Sequence[Option], table: Mapping[str, Any], place: str, level: Level
+) -> Iterator[_Setting]:
     by_key = {option.key: option for option in known}
-    values: dict[str, _RawValue] = {}
     for key, value in table.items():
         origin = f"{key} in {place}"
         option = by_key.get(key.replace("-", "_"))
         if option is None:
             raise ConfigurationError(_unknown(origin, key, list(by_key)))
-        read = _read(option, value, origin)
-        if option.kind == "path" and isinstance(read, str):
-            path = Path(read).expanduser()
-            read = path if base is None else base / path
-        values[option.field] = _RawValue(read, value, origin, level)
-    return values
+        yield option, value, origin, level
 
 
 def _from_environment(
     known: Sequence[Option], environment: Mapping[str, str]
-) -> dict[str, _RawValue]:
-    values: dict[str, _RawValue] = {}
+) -> Iterator[_Setting]:
     for option in known:
-        for name in option.environment:
-            if _set(option, name, environment):
-                value, origin = environment[name], f"environment variable {name}"
-                read = _read(option, value, origin)
-                values[option.field] = _RawValue(read, value, origin, Level.ENVIRONMENT)
-                break
-    return values
+        names = (name for name in option.environment if _set(option, name, environment))
+        if name := next(names, None):
+            yield option, environment[name], f"environment variable {name}", Level.ENVIRONMENT
 
 
 def unused_variables(
@@ -160,19 +159,15 @@ def _set(option: Option, name: str, environment: Mapping[str, str]) -> bool:
     )
 
 
-def _from_options(known: Sequence[Option], options: Mapping[str, Any]) -> dict[str, _RawValue]:
+def _from_options(known: Sequence[Option], options: Mapping[str, Any]) -> Iterator[_Setting]:
     by_key = {option.key: option for option in known}
     by_name = by_key | {option.field: option for option in known}
-    values: dict[str, _RawValue] = {}
     for name, value in options.items():
         option = by_name.get(name)
         if option is None:
             raise ConfigurationError(_unknown(f"The setting {name!r}", name, list(by_key)))
         if value is not None:
-            origin = f"option {option.flag}"
-            read = _read(option, value, origin)
-            values[option.field] = _RawValue(read, value, origin, Level.OPTION)
-    return values
+            yield option, value, f"option {option.flag}", Level.OPTION
 
 
 def _unknown(what: str, name: str, names: list[str]) -> str:

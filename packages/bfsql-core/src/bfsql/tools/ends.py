@@ -28,8 +28,6 @@ from bfsql.query.vocabulary import Vocabulary, nearest
 from bfsql.tools.resolve import NameResolver, UnresolvedName
 from bfsql.tools.schema import GraphSchema
 
-READINGS = 256
-"""Most readings that are held for later calls."""
 PATTERN_SHARE = 0.2
 """Share of the remaining time in which an error looks for a further type of entities."""
 
@@ -196,7 +194,7 @@ class EndResolver:
             return await self._attempt(read, argument, vocabulary)
         # What names of entities mean is looked up in each call.
         if key is not None and not self._entities and not found[1].unknown:
-            if len(vocabulary.readings) >= READINGS:
+            if len(vocabulary.readings) >= 256:
                 vocabulary.readings.clear()
             vocabulary.readings[key] = found
         return found
