@@ -24,15 +24,12 @@ _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ":
 
 def account(report: LoadReport, *, allowed: bool = False) -> list[str]:
     """What a load did, line by line; refused lines are an error unless they are allowed."""
-    good = "" if allowed else " (all other lines are in the graph; --allow-refused allows it)"
+    remark = "" if allowed else " (all other lines are in the graph; --allow-refused allows it)"
     kept = f"The previous graph is kept as {report.backup}." if report.backup else ""
     place = report.place or "The store"
     written = " The graph was written nevertheless"
     return _plain(
-        *_joins(report, f"{written}." if allowed else f"{written}; --allow-refused allows it."),
-        *_sources(report),
-        *_changes(report),
-        *_refused(report, good),
+        *_lines(report, f"{written}{'' if allowed else '; --allow-refused allows it'}.", remark),
         f"{place} now holds {_size(report)}.",
         kept,
     )
@@ -47,10 +44,7 @@ def rehearsal(trial: Rehearsal) -> list[str]:
         for one in trial.edges
     ]
     return _plain(
-        *_joins(report, ""),
-        *_sources(report),
-        *_changes(report),
-        *_refused(report, ""),
+        *_lines(report, "", ""),
         *(["First nodes:", *nodes] if nodes else []),
         *(["First edges:", *edges] if edges else []),
         f"Nothing was written. The files contain {_size(report)}; the store was not accessed.",
@@ -66,22 +60,24 @@ def _size(report: LoadReport) -> str:
     return ", ".join(filter(None, numbers))
 
 
-def _joins(report: LoadReport, remark: str) -> Iterator[str]:
-    """Whether the edges meet the nodes, which the rest of the report may not show."""
-    yield from (f"{sentence}{remark}" for sentence in report.wrong_columns)
+def _lines(report: LoadReport, of_columns: str, of_refused: str) -> Iterator[str]:
+    """How the files were read and what became of them, with remarks on what is wrong.
+
+    First, whether the edges meet the nodes, which the rest of the report may not show.
+    """
+    yield from (f"{sentence}{of_columns}" for sentence in report.wrong_columns)
     described = report.nodes - report.created_nodes
     if not report.wrong_columns and described and lacks_most_ends(report):
         yield f"{ends_without_node(report)}."
-
-
-# --- how the files were read ----------------------------------------------------
-
-
-def _sources(report: LoadReport) -> Iterator[str]:
     for source in report.sources:
         yield from _source(source, "")
     for source in report.removals:
         yield from _source(source, " to be removed")
+    yield from _changes(report)
+    yield from _refused(report, of_refused)
+
+
+# --- how the files were read ----------------------------------------------------
 
 
 def _source(source: SourceAccount, purpose: str) -> Iterator[str]:

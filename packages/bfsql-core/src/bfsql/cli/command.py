@@ -12,7 +12,6 @@ import shutil
 import sys
 import traceback
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import IntEnum
 from importlib import import_module
 from textwrap import TextWrapper
@@ -92,34 +91,6 @@ class ExitCode(IntEnum):
     """Ctrl-C, or a signal that ended a load."""
 
 
-@dataclass(frozen=True, slots=True)
-class PluginCommand:
-    """A command that a hook plugin declares in addition to those of core."""
-
-    plugin: HookPlugin
-    declaration: CommandDeclaration
-
-    @property
-    def help(self) -> str:
-        """Its line in `bfsql --help`."""
-        return self.declaration.help
-
-    def command(self) -> click.Command:
-        """Import it."""
-        module, _, attribute = self.declaration.place.partition(":")
-        try:
-            found: Any = getattr(import_module(module), attribute)
-        except (Exception, SystemExit) as cause:  # a plugin's module may raise anything
-            raise self._unusable(f"cannot be imported ({type(cause).__name__}: {cause})") from cause
-        if not isinstance(found, click.Command):
-            raise self._unusable(f"is {type(found).__name__}, not a click command")
-        return found
-
-    def _unusable(self, reason: str) -> HookPluginUnusable:
-        why = f"its command {self.declaration.name!r} {reason}"
-        return HookPluginUnusable(self.plugin.name, self.plugin.distribution, why)
-
-
 class LazyGroup(click.Group):
     """A group that imports a command when it is called, and prints errors as sentences."""
 
@@ -131,7 +102,7 @@ class LazyGroup(click.Group):
         """Import the requested command."""
         if cmd_name not in COMMANDS:
             further = _from_plugins(ctx).get(cmd_name)
-            return further.command() if further else None
+            return _imported(*further) if further else None
         module, _, name = COMMANDS[cmd_name][0].partition(":")
         command: click.Command = getattr(import_module(f"bfsql.cli.{module}"), name)
         return command
@@ -156,7 +127,7 @@ class LazyGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the lines of the table: click would import every command for its help."""
-        further = {name: one.help for name, one in _from_plugins(ctx).items()}
+        further = {name: one.help for name, (_, one) in _from_plugins(ctx).items()}
         groups = {
             title: {name: line for name, (_, line) in group.items()}
             for title, group in GROUPS.items()
@@ -172,7 +143,7 @@ class LazyGroup(click.Group):
         if incomplete.startswith("-"):
             return super().shell_complete(ctx, incomplete)
         known = {name: line for name, (_, line) in COMMANDS.items()}
-        known |= {name: one.help for name, one in _from_plugins(ctx).items()}
+        known |= {name: one.help for name, (_, one) in _from_plugins(ctx).items()}
         return [
             CompletionItem(n, help=line) for n, line in known.items() if n.startswith(incomplete)
         ]
@@ -262,12 +233,29 @@ def wrapped(text: str, stream: TextIO) -> str:
     return "\n".join(lines)
 
 
-def _from_plugins(ctx: click.Context) -> dict[str, PluginCommand]:
+def _imported(plugin: HookPlugin, declaration: CommandDeclaration) -> click.Command:
+    """A command that a hook plugin declares in addition to those of core."""
+
+    def unusable(reason: str) -> HookPluginUnusable:
+        why = f"its command {declaration.name!r} {reason}"
+        return HookPluginUnusable(plugin.name, plugin.distribution, why)
+
+    module, _, attribute = declaration.place.partition(":")
+    try:
+        found: Any = getattr(import_module(module), attribute)
+    except (Exception, SystemExit) as cause:  # a plugin's module may raise anything
+        raise unusable(f"cannot be imported ({type(cause).__name__}: {cause})") from cause
+    if not isinstance(found, click.Command):
+        raise unusable(f"is {type(found).__name__}, not a click command")
+    return found
+
+
+def _from_plugins(ctx: click.Context) -> dict[str, tuple[HookPlugin, CommandDeclaration]]:
     """The commands of hook plugins by name, looked up once per run.
 
     Plugins that declare a taken name, or that of another plugin, are reported.
     """
-    found: dict[str, PluginCommand] | None = ctx.meta.get(_FROM_PLUGINS)
+    found: dict[str, tuple[HookPlugin, CommandDeclaration]] | None = ctx.meta.get(_FROM_PLUGINS)
     if found is not None:
         return found
     from bfsql.plugins.scan import HOOKS, may_declare
@@ -278,12 +266,11 @@ def _from_plugins(ctx: click.Context) -> dict[str, PluginCommand]:
 
         for plugin, one in load_hooks().commands():
             if one.name in COMMANDS or one.name in found:
-                other = found.get(one.name)
-                owner = f"the plugin {other.plugin.name}" if other else "core"
+                owner = f"the plugin {found[one.name][0].name}" if one.name in found else "core"
                 fault = ValueError(f"the name {one.name!r} belongs to {owner}")
                 plugin.report("cli_commands", fault)
             else:
-                found[one.name] = PluginCommand(plugin, one)
+                found[one.name] = plugin, one
     return found
 
 

@@ -345,13 +345,13 @@ def _blocks(lines: Sequence[str], path: Sequence[str]) -> Iterator[range]:
     """Line numbers of a table and its sub-tables, each with the blank line before it."""
     start = None
     for number, line in enumerate([*lines, "[end]"]):
-        keys = _head_keys(line)
-        if keys is None:
+        head = _head(line)
+        if head is None:
             continue
         if start is not None:
             blank = start > 0 and not lines[start - 1].strip()
             yield range(start - blank, _end_of_block(lines[:number], start))
-        start = number if keys[: len(path)] == list(path) else None
+        start = number if path[-1] in _table(head, path[:-1]) else None
 
 
 def _end_of_block(lines: Sequence[str], start: int) -> int:
@@ -372,19 +372,11 @@ def _table(whole: dict[str, Value], path: Sequence[str]) -> dict[str, Value]:
     return whole
 
 
-def _head_keys(line: str) -> list[str] | None:
-    """The keys of a table's header; None if the line is not a header."""
-    if not line.lstrip().startswith("["):
-        return None
-    try:
-        value: Value = tomllib.loads(line.strip())
-    except tomllib.TOMLDecodeError:
-        return None
-    keys: list[str] = []
-    while isinstance(value, dict) and value:
-        [(key, value)] = value.items()
-        keys.append(key)
-    return keys
+def _head(line: str) -> dict[str, Value] | None:
+    """The empty table of a header; None if the line is not a header."""
+    with suppress(tomllib.TOMLDecodeError):
+        return tomllib.loads(line.strip()) if line.lstrip().startswith("[") else None
+    return None
 
 
 def _toml_key(key: str) -> str:

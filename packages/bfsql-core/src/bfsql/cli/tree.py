@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict, deque
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from rich.text import Text
 from rich.tree import Tree
@@ -17,8 +16,7 @@ _STEP = re.compile(r"\s*(<?)-(.*?)-(>?)(?:\s.*)?", re.DOTALL)
 """A step in its plain form, whose predicates and direction can be read without the schema."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Edge:
+class _Edge(NamedTuple):
     """An edge as seen from one of its ends."""
 
     number: int
@@ -27,26 +25,17 @@ class _Edge:
     other: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Step:
+class _Step(NamedTuple):
     """The edges that one step of a path may follow; no predicates mean any."""
 
     predicates: frozenset[str]
-    leaving: bool
-    entering: bool
+    leaves: frozenset[bool]
 
     def follows(self, edge: _Edge) -> bool:
         """Whether a walk may follow an edge."""
-        direction = self.leaving if edge.leaves else self.entering
-        return direction and (not self.predicates or edge.predicate in self.predicates)
-
-
-@dataclass(slots=True)
-class _Branch:
-    """A node in the tree, and the edges by which it is reached."""
-
-    tree: Tree
-    edges: set[int] = field(default_factory=set)
+        return edge.leaves in self.leaves and (
+            not self.predicates or edge.predicate in self.predicates
+        )
 
 
 class EdgeTree:
@@ -84,60 +73,57 @@ class EdgeTree:
         if steps is None:
             return None
         root = Tree("", hide_root=True)
-        level = {id_: _Branch(root.add(self._labels[id_])) for id_ in seeds if id_ in self._labels}
+        level = {id_: root.add(self._labels[id_]) for id_ in seeds if id_ in self._labels}
+        arrived: dict[str, set[int]] = defaultdict(set)
         for step in steps:
-            following: dict[str, _Branch] = {}
-            for here, branch in level.items():
+            following: dict[str, Tree] = {}
+            arriving: dict[str, set[int]] = defaultdict(set)
+            for here, tree in level.items():
                 # The last edge of a walk is never followed back.
-                back = branch.edges if len(branch.edges) == 1 else set()
+                back = arrived[here] if len(arrived[here]) == 1 else set()
                 edges = [
                     edge
                     for edge in self._edges[here]
                     if step.follows(edge) and edge.number not in back
                 ]
-                for other, group in _by_other(edges):
-                    self._add(branch, other, group, following)
-                    drawn.update(edge.number for edge in group)
-            level = following
+                self._add(tree, edges, following)
+                for edge in edges:
+                    arriving[edge.other].add(edge.number)
+            drawn.update(*arriving.values())
+            level, arrived = following, arriving
         return root if len(drawn) == self._count else None
 
     def of_neighbourhood(self, seeds: Sequence[str]) -> Tree:
         """All nodes and edges, each once, below the end that is nearer to a seed."""
-        root = Tree("", hide_root=True)
-        branches: dict[str, _Branch] = {}
-        shown: set[int] = set()
-        starts = [seed for seed in seeds if seed in self._labels]
-        branches |= {seed: _Branch(root.add(self._labels[seed])) for seed in starts}
-        for start in (*starts, *self._labels):  # the last are what cannot be reached from a seed
+        root, shown = Tree("", hide_root=True), set[int]()
+        branches = {seed: root.add(self._labels[seed]) for seed in seeds if seed in self._labels}
+        for start in (*branches, *self._labels):  # the last cannot be reached from a seed
             if start not in branches:
-                branches[start] = _Branch(root.add(self._labels[start]))
-            self._grow(start, branches, shown)
+                branches[start] = root.add(self._labels[start])
+            waiting = deque([start])
+            while waiting:
+                here = waiting.popleft()
+                edges = [edge for edge in self._edges[here] if edge.number not in shown]
+                shown.update(edge.number for edge in edges)
+                waiting.extend(self._add(branches[here], edges, branches))
         return root
 
-    def _grow(self, start: str, branches: dict[str, _Branch], shown: set[int]) -> None:
-        """Add what can be reached from a node, breadth first."""
-        waiting = deque([start])
-        while waiting:
-            here = waiting.popleft()
-            edges = [edge for edge in self._edges[here] if edge.number not in shown]
-            for other, group in _by_other(edges):
-                shown.update(edge.number for edge in group)
-                if self._add(branches[here], other, group, branches):
-                    waiting.append(other)
-
-    def _add(
-        self, branch: _Branch, other: str, edges: Sequence[_Edge], branches: dict[str, _Branch]
-    ) -> bool:
-        """Add a line for edges to a node; whether the node is new."""
-        arrow = plain(_arrow(edges), "cyan")
-        if is_new := other not in branches:
-            line = Text.assemble(arrow, " ", self._labels[other])
-            branches[other] = _Branch(branch.tree.add(line))
-        else:
-            line = Text.assemble(arrow, " ", plain(f"{self._short[other]} (repeated)", "dim"))
-            branch.tree.add(line)
-        branches[other].edges.update(edge.number for edge in edges)
-        return is_new
+    def _add(self, tree: Tree, edges: Sequence[_Edge], branches: dict[str, Tree]) -> list[str]:
+        """Add a line for each other end and direction of a node's edges; return the new nodes."""
+        groups: dict[tuple[str, bool], dict[str, None]] = defaultdict(dict)
+        for edge in edges:
+            groups[edge.other, edge.leaves][edge.predicate] = None
+        new = []
+        for (other, leaves), predicates in groups.items():
+            names = ", ".join(predicates)
+            arrow = plain(f"-{names}->" if leaves else f"<-{names}-", "cyan")
+            if other in branches:
+                repeated = plain(f"{self._short[other]} (repeated)", "dim")
+                tree.add(Text.assemble(arrow, " ", repeated))
+            else:
+                branches[other] = tree.add(Text.assemble(arrow, " ", self._labels[other]))
+                new.append(other)
+        return new
 
 
 def _steps(path: Sequence[str]) -> list[_Step] | None:
@@ -148,20 +134,6 @@ def _steps(path: Sequence[str]) -> list[_Step] | None:
             return None
         entering, names, leaving = found.groups()
         predicates = frozenset(name.strip() for name in names.split("|") if name.strip())
-        either = bool(entering) == bool(leaving)
-        steps.append(_Step(predicates, either or bool(leaving), either or bool(entering)))
+        # Both arrows, or none, mean both directions.
+        steps.append(_Step(predicates, frozenset((bool(leaving), not entering))))
     return steps
-
-
-def _by_other(edges: Sequence[_Edge]) -> Iterator[tuple[str, list[_Edge]]]:
-    """Edges of one node by their other end and direction."""
-    groups: dict[tuple[str, bool], list[_Edge]] = defaultdict(list)
-    for edge in edges:
-        groups[edge.other, edge.leaves].append(edge)
-    for (other, _), group in groups.items():
-        yield other, group
-
-
-def _arrow(edges: Sequence[_Edge]) -> str:
-    predicates = ", ".join(dict.fromkeys(edge.predicate for edge in edges))
-    return f"-{predicates}->" if edges[0].leaves else f"<-{predicates}-"

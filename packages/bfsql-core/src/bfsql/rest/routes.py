@@ -31,6 +31,10 @@ from bfsql.rest.parameters import (
 from bfsql.rest.request import ApiRoute
 
 _Type = Annotated[str, Field(alias="@type", description="The entity type.")]
+_NEXT = optional(
+    "The next page, relative to this one; absent on the last.",
+    json_schema_extra={"format": "uri-reference"},
+)
 
 
 class Omission(StrictModel):
@@ -76,11 +80,16 @@ class Entity(EntityInBatch, _JsonLd):
     model_config = ConfigDict(extra="allow")
 
 
-class Hit(StrictModel):
-    """An entity that a search found."""
+class EntityStub(StrictModel):
+    """An entity of a list."""
 
     id: str
     type: _Type
+
+
+class Hit(EntityStub):
+    """An entity that a search found."""
+
     name: str = optional()
     match: MatchClass = Field(description="How the text matches.")
     score: float = optional("Vector similarity, 0 to 1.")
@@ -100,10 +109,7 @@ class Relations(_JsonLd):
 
     id: str
     relations: list[shapes.StubEdge] = Field(description="Sorted.")
-    next: str = optional(
-        "The next page, relative to this one; absent on the last.",
-        json_schema_extra={"format": "uri-reference"},
-    )
+    next: str = _NEXT
 
 
 class Evidence(shapes.EvidenceItem):
@@ -196,23 +202,13 @@ Entities = _answer("Entities", _Document, results=list[EntityInBatch])
 Hits = _answer("Hits", _JsonLd, results=list[Hit])
 
 
-class EntityStub(StrictModel):
-    """An entity of a list."""
-
-    id: str
-    type: _Type
-
-
 class EntityList(_JsonLd):
     """A page of the entities of some types that meet conditions."""
 
     count: int = Field(description="Number of all of them.")
     results: list[EntityStub] = Field(description="In the order of their ids.")
     notes: list[str] = optional("What is missing, and how names were interpreted.")
-    next: str = optional(
-        "The next page, relative to this one; absent on the last.",
-        json_schema_extra={"format": "uri-reference"},
-    )
+    next: str = _NEXT
 
 
 Ring = _answer("Ring", _Document, relations=list[Triple])
