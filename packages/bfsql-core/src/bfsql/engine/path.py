@@ -340,10 +340,12 @@ async def walk_table(
         bounds: Limits on the nodes and edges to read.
 
     Raises:
+        ToolError: A measure cannot be read.
         StepUnfinished: The deadline passed during a step, or the step exceeds a bound.
         TypesUnread: The deadline passed before the types were read.
         NodesUncounted: The deadline passed while different nodes were counted.
     """
+    counted = counted_steps(query)  # before anything is read: a measure may be no measure
     reading = await reader().read()
     columns, size = reading.columns, sum(map(len, reading.arcs))
     start = (columns, reading.layers, reading.arcs, reading.starts, reading.targets)
@@ -369,7 +371,7 @@ async def walk_table(
 
     def table() -> AnswerTable:
         numbers: dict[str, Numbers] = {PATHS: walks.paths(step, shown)}
-        for other in counted_steps(query):
+        for other in counted:
             numbers[count_of(other)] = different_nodes(walks, step, shown, other)
         whole = AnswerTable.of(columns, walks.nodes, types, walks.edges, facts)
         return replace(whole, listed=shown, walks=walks, dead_end=dead_end, numbers=numbers)
