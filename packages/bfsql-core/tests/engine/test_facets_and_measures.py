@@ -383,6 +383,14 @@ async def test_facets_and_measures_see_the_redacted_record():
     assert "2010" not in str(answer)
 
 
+async def test_what_is_no_measure_is_refused_before_a_graph_is_read():
+    few = Limits(max_tokens=0, max_edges=1)
+    with pytest.raises(ToolError, match="limit of 1 edge"):
+        await answered(few, **TO_TRIALS, measure="max 0.name")
+    with pytest.raises(ToolError, match="begins with none of count"):
+        await answered(few, **TO_TRIALS, measure="median 1")
+
+
 async def test_more_pairs_than_the_bound_are_an_error_that_names_paths(monkeypatch):
     monkeypatch.setattr("bfsql.engine.measure.MOST_PAIRS", 2)
     with pytest.raises(ToolError, match="paths, which every shown node has"):
