@@ -166,7 +166,8 @@ class Values:
 
     def scalars(self, start: int = 0, stop: int | None = None) -> Iterator[list[Scalar]]:
         """By number, from one to another: what a condition can compare."""
-        return map(scalars, self._values[start:stop])
+        some = self._values[start:stop]
+        return ([value] if type(value) is str else scalars(value) for value in some)
 
     def numbers(self, values: Sequence[Any]) -> IntArray:
         """The number of each value; equal values of a type have the same, but for lists."""
