@@ -1,7 +1,7 @@
 """The two traversals as tools: from checked arguments to an answer.
 
-A traversal has five steps, each of which takes the result of the previous one:
-traverse, select, fit, detail, answer.
+A traversal has six steps, each of which takes the result of the previous one:
+resolve, plan, run, fit, detail, answer.
 """
 
 from __future__ import annotations
