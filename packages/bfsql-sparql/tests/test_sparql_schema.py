@@ -1,5 +1,6 @@
 """The two lists of the schema: exact if a store provides them, otherwise marked as samples."""
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 from bfsql import call
 from bfsql.models.rdf import WELL_KNOWN
 from bfsql.models.rdf_types import UNTYPED, TypeRanking
+from bfsql_sparql.dataset import Rows
 from bfsql_sparql.endpoint import Endpoint
 from bfsql_test_support.hostile_files import HOSTILE
 from bfsql_test_support.servers.bad_endpoint import BadEndpoint
@@ -109,6 +111,26 @@ async def test_lists_are_asked_afresh(oxigraph: OxigraphServer, look: Looks) -> 
     assert "x:Bird" not in await store.schema.entity_types()
     oxigraph.load(f"<http://x.test/kiwi> {TYPE} <http://x.test/Bird> .\n")
     assert "x:Bird" in await store.schema.entity_types()
+
+
+async def test_a_list_that_is_being_read_is_waited_for_and_not_read_again(
+    filled: Looks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = await filled(ZOO, prefix=PREFIX)
+    dataset, asked = store.schema._dataset, []
+    select = dataset.select
+
+    async def watched(query: str, seconds: float) -> Rows | None:
+        asked.append(query)
+        return await select(query, seconds)
+
+    monkeypatch.setattr(dataset, "select", watched)
+    schema = store.schema
+    *_, whole = await asyncio.gather(
+        schema.entity_types(), schema.predicates(), schema.comprehensive()
+    )
+    assert whole
+    assert len(asked) == len(set(asked))
 
 
 # --- samples ----------------------------------------------------------------
