@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from bfsql import Limits, MemoryBackend, open_graph
 from bfsql.errors import ToolError
 from bfsql.models import EdgeRecord, NodeRecord
+from bfsql.query.properties import condition
+from bfsql.query.vocabulary import Names
 from bfsql_test_support import tool_calls
 
 TYPES = ("Trial", "Paper")
@@ -194,3 +196,24 @@ async def test_two_hundred_conditions_hold_together_and_one_more_is_refused():
     assert [node["id"] for node in answer["nodes"]] == ["d", "t3"]
     with pytest.raises(ToolError, match="the limit is 200"):
         await answered(*(f"year!={number}" for number in range(201)))
+
+
+async def test_a_property_called_id_is_compared_in_place_of_the_id_of_the_entity():
+    records = [NodeRecord("a", "Trial", {"id": "b"}), NodeRecord("b", "Trial")]
+    async with open_graph(MemoryBackend(records)) as graph:
+        for wanted, found in (("a", []), ("b", ["a", "b"])):
+            of_set = await graph.bfs_query([f"Trial[id={wanted}]"])
+            of_seeds = await graph.bfs_query(["a", "b"], where=[f"Trial.id={wanted}"])
+            for answer in (of_set, of_seeds):
+                assert [node["id"] for node in answer.content["nodes"]] == found
+
+
+def test_the_longest_known_name_before_a_dot_is_the_scope():
+    names = Names(("owl", "owl.Class"), ("owl.Class.of",))
+    for text, scope in (
+        ("owl.year=1", "owl"),
+        ("owl.Class.year=1", "owl.Class"),
+        ("owl.Class.of.year=1", "owl.Class.of"),
+    ):
+        one = condition(text, names, None)
+        assert (one.key, one.scope) == ("year", scope)

@@ -229,3 +229,12 @@ async def test_a_seed_that_a_connection_leads_to_is_not_said_to_be_removed() -> 
             )
             assert ("a was removed" in str(answer.content["notes"])) is removed
             assert ("a" in [node["id"] for node in answer.content["nodes"]]) is not removed
+
+
+async def test_an_edge_of_what_is_shared_to_an_id_without_a_node_is_said_to_be_left_out() -> None:
+    records = [*(NodeRecord(one, "T") for one in "abc"), EdgeRecord("c", "p", "nowhere")]
+    records += [EdgeRecord(one, "p", "c") for one in "ab"]
+    for backend in (MemoryBackend(records), ColumnsOverMemory(records, 1)):
+        async with open_graph(backend) as graph:
+            answer = await graph.intersect_subgraphs(["a", "b"], k=2)
+            assert "1 edge was left out: the graph has no node for" in str(answer.content["notes"])

@@ -437,3 +437,13 @@ async def test_a_set_is_faceted_without_walking():
         call = {"seeds": ["Trial[year>=2010]"], "facets": ["year"], "limit": 0}
         answer = await tool_calls.read(graph, "bfs_query", **call)
     assert answer["facets"]["year"] == facet([2010, "2015"])
+
+
+@pytest.mark.parametrize("step", ["-p->", "-q->"])
+async def test_a_node_with_two_edges_to_a_hub_comes_back_over_either_and_is_counted(step):
+    records = [NodeRecord("a", "T"), NodeRecord("b", "T"), NodeRecord("hub", "Hub")]
+    records += [EdgeRecord(one, predicate, "hub") for one in "ab" for predicate in "pq"]
+    async with open_graph(MemoryBackend(records)) as graph:
+        call = {"path": [step, "<-p|q-"], "show": "2", "measure": "count 0"}
+        answer = await tool_calls.read(graph, "bfs_query", seeds=["a", "b"], **call)
+    assert [node["measure"] for node in answer["nodes"] if "measure" in node] == [2, 2]

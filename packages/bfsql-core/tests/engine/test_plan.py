@@ -7,7 +7,16 @@ from bfsql.abc import normalized
 from bfsql.engine.executor import Executor
 from bfsql.engine.plan import Plan
 from bfsql.integers import NodeSet
-from bfsql.models import BfsQuery, EdgeRecord, IntersectionQuery, NodeRecord, Path, PathQuery, Step
+from bfsql.models import (
+    MAX_HOPS,
+    BfsQuery,
+    EdgeRecord,
+    IntersectionQuery,
+    NodeRecord,
+    Path,
+    PathQuery,
+    Step,
+)
 from bfsql_test_support.backends.columns import ColumnsOverMemory
 
 RECORDS = [
@@ -80,3 +89,10 @@ async def test_a_plan_without_conditions_is_answered_once(tool: str, arguments: 
         assert len(read) == before
         other = await graph.call(tool, {**arguments, "where": ["name!=B"]})
         assert other.text != first.text
+
+
+async def test_the_smallest_distance_of_something_shared_is_not_held_for_the_largest() -> None:
+    async with open_graph(ColumnsOverMemory(RECORDS)) as graph:
+        for asked, shared in (({}, 1), ({"k": MAX_HOPS}, 3), ({}, 1)):
+            found = await graph.call("intersect_subgraphs", {"seeds": ["a", "c"], **asked})
+            assert found.content["node_count"] == shared

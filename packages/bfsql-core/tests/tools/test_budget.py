@@ -211,3 +211,13 @@ def test_the_largest_number_is_found_and_none_is_tried_twice(case):
     assert largest(count, fits) == most
     assert len(tried) == len(set(tried))
     assert all(0 <= number <= count for number in tried)
+
+
+async def test_a_page_that_the_budget_cuts_counts_the_edges_of_its_own_nodes_to_earlier_pages():
+    records = [NodeRecord("hub", "Hub"), *(NodeRecord(f"n{n:03}", "Leaf") for n in range(200))]
+    records += [EdgeRecord("hub", "has", f"n{n:03}") for n in range(200)]
+    async with open_graph(MemoryBackend(records)) as graph:
+        for max_tokens in (700, 900, 1200):
+            page = await graph.bfs_query("hub", max_hops=1, offset=1, max_tokens=max_tokens)
+            assert numbers(CUT, page.content) != [0]
+            assert numbers(JOINING, page.content) == [len(page.content["nodes"])]

@@ -92,6 +92,14 @@ async def test_a_name_of_several_is_an_error_that_lists_them(named):
     assert '"Disease: ..."' in str(error)
 
 
+async def test_a_name_at_the_end_of_a_step_is_looked_up_in_every_call(named):
+    await named.counted()
+    call = {"seeds": ["PER:1"], "path": ["-STUDIES-> Ölga Brandt"]}
+    first, again = [await tool_calls.read(named, "bfs_query", **call) for _ in range(2)]
+    assert any("was taken as the 2 entities" in note for note in first["notes"])
+    assert again == first
+
+
 async def test_an_unknown_name_is_an_error_with_what_is_alike(named):
     error = await refused(named, "describe_entity", id="Chaka Yardr")
     assert error.kind == "unknown_entity"

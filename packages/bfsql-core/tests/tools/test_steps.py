@@ -9,6 +9,7 @@ from bfsql.models import Outline, Pattern, Relation, Step
 from bfsql.query.patterns import PatternReader
 from bfsql.query.properties import condition, sorted_step
 from bfsql.query.vocabulary import Names, Schema, Vocabulary
+from bfsql_test_support import tool_calls
 
 IRI = "http://ex.org/a-b->c#d"
 SCHEMA = Schema(
@@ -82,6 +83,13 @@ def steps(*texts, **known):
 )
 def test_every_spelling_that_can_mean_one_thing_is_taken(text, wanted):
     assert steps(text) == [wanted]
+
+
+async def test_a_bare_predicate_has_its_direction_from_the_seeds_of_its_own_call(graph):
+    await graph.counted()
+    for seed in ("7", "MeSH:D003480"):
+        answer = await tool_calls.read(graph, "bfs_query", seeds=[seed], path=["CAUSES"])
+        assert {node["id"] for node in answer["nodes"]} == {"7", "MeSH:D003480"}
 
 
 def test_one_string_may_hold_several_steps():
