@@ -47,7 +47,13 @@ def able(rule: Rule) -> type:
 
 
 CASES = [
-    pytest.param(rule, backend, id=f"{rule.id}-{backend.__name__}")
+    pytest.param(
+        rule,
+        backend,
+        id=f"{rule.id}-{backend.__name__}",
+        # These tests' backends make columns of 330,000 edges in the loop.
+        marks=[pytest.mark.occupies_loop] if rule.id == "columns-batches" else [],
+    )
     for rule in RULES.values()
     for backend in (RIGHT if THOROUGH else [able(rule)])
 ]
