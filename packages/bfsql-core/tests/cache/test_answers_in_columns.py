@@ -155,3 +155,11 @@ async def test_an_answer_that_a_bound_cut_short_is_not_held() -> None:
         found = await graph.bfs_query(seeds=["n1"], max_hops=2)
         assert found.content["node_count"] == 2
         assert Counted.rings_read == read
+
+
+async def test_a_path_whose_steps_are_compared_is_not_the_path_alone() -> None:
+    graph, plain = opened(), Graph(Watched(RECORDS), "", Limits(), None)
+    path = {"seeds": ["n1"], "path": ["<-knows-", "-knows->", "<-knows-"]}
+    for where in ([], ["3 != 1"], ["3 = 1"], []):
+        answer = await graph.bfs_query(**path, where=where)
+        assert answer.text == (await plain.bfs_query(**path, where=where)).text

@@ -67,7 +67,8 @@ class Plan:
             # A condition on relations, whose query has no seeds, is read for nodes in any portions,
             # so what leads on from a dead end would differ by store.
             named = bool(query.seeds)
-            return (query.path, *ends, query.ordered_step, counted_steps(query), named)
+            steps = query.ordered_step, counted_steps(query), query.comparisons
+            return (query.path, *ends, *steps, named)
         if isinstance(query, IntersectionQuery):
             return (self.kind, *ends, query.k, self.smallest, self.connect)
         return (self.kind, *ends, query.max_hops, query.along)
