@@ -25,7 +25,7 @@ class Talk:
         given, write = os.pipe()
         read, taken = os.pipe()
         self._in, self._out = os.fdopen(read, "rb"), os.fdopen(write, "wb")
-        self._server_in, self._server_out = os.fdopen(given, "rb"), os.fdopen(taken, "w")
+        self._server_in, self._server_out = os.fdopen(given, "rb"), os.fdopen(taken, "wb")
         self.lines = Lines(self._server_in, self._server_out)
         self.requests: MemoryObjectReceiveStream[SessionMessage | Exception]
         self.answers: MemoryObjectSendStream[SessionMessage]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from copy import copy
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
 from types import MappingProxyType
@@ -25,6 +26,7 @@ from bfsql.models import (
     IntersectionResult,
     Metadata,
     SchemaDescription,
+    SchemaSummary,
     ShownNodes,
     Subgraph,
     Triple,
@@ -64,6 +66,14 @@ class Answer:
         if self.notes and self.text.startswith("["):
             return (self.text, "\n".join(self.notes))
         return (self.text,)
+
+    @property
+    def content_text(self) -> str:
+        """The structured content of an answer in JSON, as compact JSON."""
+        if not self.text.startswith("["):
+            return self.text
+        notes = f',"notes":{encode(self.notes).decode()}' if self.notes else ""
+        return f'{{"result":{self.text}{notes}}}'
 
     def to_networkx(self) -> nx.MultiDiGraph[Any]:
         """The nodes and edges of the answer as a networkx graph.
@@ -165,7 +175,10 @@ class SubgraphWriter:
                 "notes": list(map(str, notes)) or None,
                 "facets": {clean_text(label): _facet(one) for label, one in result.facets.items()}
                 or None,
-                "schema_summary": asdict(result.schema_summary),
+                "schema_summary": {
+                    name: copy(getattr(result.schema_summary, name))
+                    for name in SchemaSummary.__slots__
+                },
                 # Edges are left out where the steps leave no choice of them.
                 "walks": None if rows is None else [_without_absent(r._asdict()) for r in rows],
                 "nodes": nodes,

@@ -37,6 +37,7 @@ from bfsql.errors import BfsqlError, ToolError
 from bfsql.graph import Backend, Graph, open_graph
 from bfsql.plugins.distributions import __version__
 from bfsql.server.messages import MAX_NAME
+from bfsql.server.passage import result_of, scope_of, with_passages
 from bfsql.server.sessions import Sessions
 from bfsql.server.standard_streams import reserved_stdin, reserved_stdout
 from bfsql.server.stdio_transport import Lines
@@ -250,8 +251,7 @@ class BfsqlServer(Server[LiveGraph]):
 
     async def _call_tool(self, ctx: _Context, params: CallToolRequestParams) -> CallToolResult:
         live, caller = ctx.lifespan_context, _caller(ctx)
-        request = None if ctx.request is None else request_of(ctx.request.scope)
-        name = None if ctx.request is None else request_id_of(ctx.request.scope)
+        request, name = request_of(scope_of(ctx)), request_id_of(scope_of(ctx))
         admitted = False
         try:
             with translate_errors(live.current.limits, params.name):
@@ -266,11 +266,7 @@ class BfsqlServer(Server[LiveGraph]):
                 with call.scope(caller=caller, request_id=name) as scope:
                     live.current.observers.refused(error, params.name, params.arguments, scope)
             return _refused(error)
-        return CallToolResult(
-            content=[TextContent(type="text", text=block) for block in answer.blocks],
-            structured_content=answer.content if structured else None,
-            _meta=FRAME,
-        )
+        return result_of(ctx, answer, structured=structured)
 
 
 def _sends_content(live: LiveGraph, graph: Graph) -> bool:
@@ -316,9 +312,10 @@ def _caller(ctx: _Context) -> Caller | None:
 
     None over stdio, where the only client is the one that started the process.
     """
-    if ctx.request is None:
+    scope = scope_of(ctx)
+    if ctx.request is None or not scope:
         return None
-    params, user = ctx.session.client_params, ctx.request.scope.get("user")
+    params, user = ctx.session.client_params, scope.get("user")
     token = user.access_token if isinstance(user, AuthenticatedUser) else None
     return Caller(
         client=params.client_info.name[:MAX_NAME] if params else None,
@@ -359,7 +356,7 @@ def application(
         # The SDK would check Host and Origin only after its redirects, and only up to the colon.
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
-    live.sessions = sessions = Sessions(sdk, settings)
+    live.sessions = sessions = Sessions(with_passages(sdk), settings)
     app = _with_welcome(sessions)
     verifier = verifier or verifier_of(settings)
     if verifier is not None:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, TextIO
+from typing import BinaryIO
 
 from bfsql.errors import ConfigurationError
 
@@ -36,14 +36,14 @@ def reserved_stdin() -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def reserved_stdout() -> Iterator[TextIO]:
+def reserved_stdout() -> Iterator[BinaryIO]:
     """Redirect standard output to standard error, at the level of file descriptors.
 
     This applies to everything that Python code, a driver in C or a child process prints. It begins
     before the store is opened and ends after it is closed, since backends print at both times.
 
     Yields:
-        The original standard output, UTF-8.
+        The original standard output.
     """
     if sys.stdout is None:
         raise _closed("output", "reads the answers from")
@@ -51,7 +51,7 @@ def reserved_stdout() -> Iterator[TextIO]:
     kept = os.dup(_STDOUT)
     os.dup2(_STDERR, _STDOUT)
     try:
-        with os.fdopen(os.dup(kept), "w", encoding="utf-8", newline="\n") as out:
+        with os.fdopen(os.dup(kept), "wb") as out:
             yield out
     finally:
         sys.stdout.flush()

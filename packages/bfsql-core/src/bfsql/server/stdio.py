@@ -10,7 +10,7 @@ import os
 import socket
 import sys
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, BinaryIO, TextIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from bfsql.server.standard_streams import reserved_stdin, reserved_stdout
 from bfsql.serving.admin import admin_listener, serving_admin
@@ -40,7 +40,7 @@ async def _run(
     graph_factory: GraphFactory,
     settings: ServeSettings,
     stdin: BinaryIO,
-    out: TextIO,
+    out: BinaryIO,
     admin: socket.socket | None,
 ) -> None:
     # Signals are handled until the graph is closed.
@@ -56,7 +56,7 @@ async def _run(
             os._exit(0)
 
 
-async def _until_stopped(live: LiveGraph, stdin: BinaryIO, out: TextIO) -> bool:
+async def _until_stopped(live: LiveGraph, stdin: BinaryIO, out: BinaryIO) -> bool:
     """Serve until the client leaves (returns True) or the operator stops the server (False).
 
     A stopping server answers the calls in progress within the grace period. After that, they have

@@ -8,12 +8,12 @@ while many requests are unanswered.
 from __future__ import annotations
 
 from types import TracebackType
-from typing import BinaryIO, TextIO, TypeAlias
+from typing import BinaryIO, TypeAlias
 
 import anyio
 import anyio.to_thread
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
-from mcp.shared.message import SessionMessage
+from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from mcp_types import (
     INVALID_REQUEST,
     JSONRPCError,
@@ -24,6 +24,7 @@ from mcp_types import (
 )
 
 from bfsql.server.messages import BadMessage, id_in_use, message
+from bfsql.server.passage import Passage
 
 MAX_UNANSWERED = 32
 """Most unanswered requests of a client; beyond this, no further line is read."""
@@ -34,6 +35,10 @@ _CANCELLED = "notifications/cancelled"
 
 _Incoming: TypeAlias = MemoryObjectReceiveStream[SessionMessage | Exception]
 _Answers: TypeAlias = MemoryObjectSendStream[SessionMessage]
+
+
+class _Refusal(SessionMessage):
+    """The answer to a line that is not passed on; a request of the same id stays unanswered."""
 
 
 class Lines:
@@ -47,7 +52,7 @@ class Lines:
         stdout: The stream that it reads from, UTF-8.
     """
 
-    def __init__(self, stdin: BinaryIO, stdout: TextIO) -> None:
+    def __init__(self, stdin: BinaryIO, stdout: BinaryIO) -> None:
         self._stdin = stdin
         self._stdout = stdout
         self._tasks = anyio.create_task_group()
@@ -56,7 +61,7 @@ class Lines:
             SessionMessage | Exception
         ](0)
         self._answers, self._from_server = anyio.create_memory_object_stream[SessionMessage](0)
-        self._unanswered: set[str] = set()
+        self._unanswered: dict[str, Passage] = {}
         self._answered = anyio.Event()
 
     @property
@@ -92,9 +97,11 @@ class Lines:
                     try:
                         received = self._received(line)
                     except BadMessage as bad:
-                        await errors.send(SessionMessage(bad.answer))
+                        await errors.send(_Refusal(bad.answer))
                         continue
-                    await self._to_server.send(SessionMessage(received))
+                    passage = self._unanswered.get(str(getattr(received, "id", None)))
+                    metadata = ServerMessageMetadata(request_context=passage)
+                    await self._to_server.send(SessionMessage(received, metadata))
                     while self.unanswered >= MAX_UNANSWERED:
                         self._answered = anyio.Event()
                         await self._answered.wait()
@@ -103,10 +110,15 @@ class Lines:
         """Write the answers."""
         async with self._from_server:
             async for item in self._from_server:
-                text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
+                text = item.message.model_dump_json(by_alias=True, exclude_unset=True).encode()
+                settled = None if isinstance(item, _Refusal) else _answered_id(item.message)
+                passage = self._unanswered.get(str(settled))
+                if passage is not None:
+                    text = passage.whole(text)
+                elif isinstance(item.message, JSONRPCResponse):
+                    continue  # its request was cancelled
                 await anyio.to_thread.run_sync(self._print, text)
-                if isinstance(item.message, JSONRPCResponse | JSONRPCError):
-                    self._settle(item.message.id)
+                self._settle(settled)
 
     def _received(self, line: bytes) -> JSONRPCMessage:
         if len(line) > MAX_LINE_BYTES:
@@ -118,13 +130,13 @@ class Lines:
         if isinstance(received, JSONRPCRequest):
             if str(received.id) in self._unanswered:
                 raise id_in_use(received.id)
-            self._unanswered.add(str(received.id))
+            self._unanswered[str(received.id)] = Passage()
         elif isinstance(received, JSONRPCNotification) and received.method == _CANCELLED:
             self._settle((received.params or {}).get("requestId"))  # it is not answered
         return received
 
     def _settle(self, request_id: object) -> None:
-        self._unanswered.discard(str(request_id))
+        self._unanswered.pop(str(request_id), None)
         self._answered.set()
 
     def _line(self) -> bytes:
@@ -135,6 +147,10 @@ class Lines:
             rest = self._stdin.readline(MAX_LINE_BYTES)
         return line
 
-    def _print(self, text: str) -> None:
-        self._stdout.write(text + "\n")
+    def _print(self, text: bytes) -> None:
+        self._stdout.write(text + b"\n")
         self._stdout.flush()
+
+
+def _answered_id(message: JSONRPCMessage) -> object:
+    return message.id if isinstance(message, JSONRPCResponse | JSONRPCError) else None

@@ -17,6 +17,7 @@ from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, Too
 from mcp_types import SubscriptionsListenRequestParams, SubscriptionsListenResult, Tool
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
+from bfsql.server.passage import scope_of
 from bfsql.serving.requests import request_of
 
 
@@ -34,7 +35,7 @@ class ListChanges:
         self, ctx: ServerRequestContext[Any, Any], params: SubscriptionsListenRequestParams
     ) -> SubscriptionsListenResult:
         """Answer `subscriptions/listen`: a stream that ends with the client or with `close`."""
-        request = None if ctx.request is None else request_of(ctx.request.scope)
+        request = request_of(scope_of(ctx))
         if request is not None:
             request.listens = True
         return await self._streams(ctx, params)

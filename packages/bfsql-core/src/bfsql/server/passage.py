@@ -1,0 +1,103 @@
+"""Answers that pass the SDK as a short mark, which the transport replaces by their bytes.
+
+The SDK copies and checks the content of an answer several times, and encodes it again: an answer of
+50 kB takes three times as long as its text. What it sends is compact JSON, so the bytes of
+the answer can stand in it as they are.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Iterable
+from typing import Any
+
+from mcp.server.context import ServerRequestContext
+from mcp_types import CallToolResult, TextContent
+from pydantic_core import to_json
+from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from bfsql.answers.write import Answer
+from bfsql.tools.descriptions import FRAME
+
+_MARK = secrets.token_hex(16)
+"""No client can know it, and so cannot have it in an answer."""
+
+_CONTENT = {_MARK: 0}
+_PLACE_OF_CONTENT = json.dumps(_CONTENT, separators=(",", ":")).encode()
+_PLACE_OF_TEXT = json.dumps(_MARK).encode()
+
+_SCOPE = "bfsql.passage"
+_LENGTH = b"content-length"
+
+
+class Passage:
+    """The way of one answer past the SDK: from `result` to the transport, which calls `whole`."""
+
+    def __init__(self) -> None:
+        self._parts: dict[bytes, bytes] = {}
+
+    def result(self, answer: Answer, *, structured: bool) -> CallToolResult:
+        """The result of a call, with marks in place of the answer's text and content."""
+        self._parts = {_PLACE_OF_TEXT: to_json(answer.text)}
+        if structured:
+            self._parts[_PLACE_OF_CONTENT] = answer.content_text.encode()
+        return _result((_MARK, *answer.blocks[1:]), _CONTENT if structured else None)
+
+    def whole(self, message: bytes) -> bytes:
+        """A message to the client, with the answer in place of its marks."""
+        for place, part in self._parts.items():
+            message = message.replace(place, part, 1)
+        return message
+
+
+def result_of(
+    ctx: ServerRequestContext[Any, Any], answer: Answer, *, structured: bool
+) -> CallToolResult:
+    """The result of a call, with marks if its transport replaces them."""
+    passage = scope_of(ctx).get(_SCOPE, ctx.request)
+    if isinstance(passage, Passage):
+        return passage.result(answer, structured=structured)
+    return _result(answer.blocks, answer.content if structured else None)
+
+
+def scope_of(ctx: ServerRequestContext[Any, Any]) -> Scope:
+    """The scope of a message's HTTP request; empty over stdio and in memory."""
+    return ctx.request.scope if isinstance(ctx.request, Request) else {}
+
+
+def with_passages(app: ASGIApp) -> ASGIApp:
+    """The SDK's application, whose answers get their bytes here."""
+
+    async def passing(scope: Scope, receive: Receive, send: Send) -> None:
+        passage, start = Passage(), None
+
+        async def sent(message: Message) -> None:
+            nonlocal start
+            if message["type"] == "http.response.start" and _LENGTH in dict(message["headers"]):
+                start = message  # until its length is known
+                return
+            if message["type"] == "http.response.body":
+                message = {**message, "body": passage.whole(message.get("body", b""))}
+                if start is not None:
+                    headers = dict(start["headers"]) | {_LENGTH: b"%d" % len(message["body"])}
+                    await send({**start, "headers": list(headers.items())})
+                    start = None
+            await send(message)
+
+        scope[_SCOPE] = passage
+        try:
+            await app(scope, receive, sent)
+        finally:
+            del scope[_SCOPE]  # the SDK keeps the last scope of each session
+
+    return passing
+
+
+def _result(blocks: Iterable[str], content: dict[str, Any] | None) -> CallToolResult:
+    return CallToolResult(
+        content=[TextContent(type="text", text=block) for block in blocks],
+        structured_content=content,
+        _meta=FRAME,
+    )
