@@ -67,7 +67,7 @@ class ObservedCall:
     `store` if the store left something out; sorted.
     """
     content: Mapping[str, Any] | None = None
-    """The answer as structured content (`Answer.content`); None if there is none."""
+    """An answer in lines as structured content; None if its text is JSON, or an error."""
 
 
 class Observer:

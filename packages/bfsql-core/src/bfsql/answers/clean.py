@@ -11,10 +11,8 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
-import json
 import math
 import numbers
-import pickle
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -70,23 +68,23 @@ def clean_metadata(metadata: Mapping[str, Any], without: Collection[str] = ()) -
     }
 
 
-def clean_records(
+def texts_of_records(
     records: Mapping[K, Metadata], without: Collection[str] = ()
-) -> dict[K, dict[str, Any]]:
-    """The metadata of many records, each as `clean_metadata` returns it.
+) -> dict[K, bytes]:
+    """The metadata of many records as JSON, each as `clean_metadata` returns it.
 
-    That of a record in a cache is made once, and held beside it.
+    That of a record in a cache is written once, and held beside it.
     """
-    cleaned: dict[K, dict[str, Any]] = {}
+    texts: dict[K, bytes] = {}
     for key, metadata in _checked(records.items()):
         snapshot = metadata.snapshot if type(metadata) is HeldMetadata else None
         if snapshot is not None and snapshot.shown and snapshot.without == without:
-            cleaned[key] = pickle.loads(snapshot.shown)  # noqa: S301 - ours, from below
+            texts[key] = snapshot.shown
             continue
-        cleaned[key] = clean_metadata(metadata, without)
+        texts[key] = encode(clean_metadata(metadata, without))
         if snapshot is not None:
-            snapshot.shown, snapshot.without = pickle.dumps(cleaned[key]), without
-    return cleaned
+            snapshot.shown, snapshot.without = texts[key], without
+    return texts
 
 
 def clean(value: Any, field: str, depth: int = 0) -> Any:
@@ -196,11 +194,6 @@ def encode(document: Any) -> bytes:
     if is_visible(text.translate(None, _PRINTABLE_ASCII).decode()):
         return text
     return escaped(text.decode()).encode()
-
-
-def as_sent(document: Any, text: bytes) -> Any:
-    """The document as a client reads it: ids without a UTF-8 form are replaced in the text."""
-    return json.loads(text) if "\ufffd".encode() in text else document
 
 
 def _without_surrogates(value: Any) -> Any:

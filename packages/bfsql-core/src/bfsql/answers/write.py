@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -9,10 +10,13 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
+from itertools import chain, zip_longest
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from bfsql.answers.clean import as_sent, clean, clean_metadata, clean_records, clean_text, encode
+from pydantic_core import from_json
+
+from bfsql.answers.clean import clean, clean_metadata, clean_text, encode, texts_of_records
 from bfsql.answers.compact import in_lines
 from bfsql.answers.notes import TOKEN_BUDGET, Note, SizeBound
 from bfsql.answers.schema_text import NO_SCHEMA_TEXT, SchemaText
@@ -29,7 +33,6 @@ from bfsql.models import (
     SchemaSummary,
     ShownNodes,
     Subgraph,
-    Triple,
 )
 from bfsql.models.facet import FacetSummary, Value
 from bfsql.models.json_values import exact_integer, json_number
@@ -41,20 +44,23 @@ if TYPE_CHECKING:
 Document: TypeAlias = dict[str, Any]
 Result: TypeAlias = BfsResult | IntersectionResult
 
+_NO_METADATA = b'"metadata":false'
+
 NO_EDGES: Mapping[str, int] = MappingProxyType({})
 
 _RESERVED = re.compile(r"(metadata\.)*(id|entity_type|edges|provenance|notes)")
 """Keys reserved in a flat record, and the prefixed keys that replace them (`protocol.md` 15)."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Answer:
     """The answer of a tool; the same bytes over MCP, REST and the command line."""
 
     text: str
     """The answer as compact JSON or in lines; the first text block."""
-    content: dict[str, Any]
-    """The answer as structured content; a list is stored under `result` (`protocol.md` 20)."""
+    document: Document
+    """The answer as an object, which has a list under `result` (`protocol.md` 20); the metadata of
+    a traversal in JSON stands in the text alone."""
     notes: tuple[str, ...] = ()
     """What is missing, and how to get it; also in `text` if that is an object."""
     note_data: tuple[Note, ...] = field(default=(), compare=False, repr=False)
@@ -66,6 +72,19 @@ class Answer:
         if self.notes and self.text.startswith("["):
             return (self.text, "\n".join(self.notes))
         return (self.text,)
+
+    @property
+    def is_json(self) -> bool:
+        """Whether the text is JSON; no answer in lines begins like it."""
+        return self.text.startswith(("{", "["))
+
+    @cached_property
+    def content(self) -> Document:
+        """The answer as structured content, as a client reads it."""
+        if not self.is_json:
+            return self.document
+        content: Document = json.loads(self.content_text)
+        return content
 
     @property
     def content_text(self) -> str:
@@ -134,22 +153,39 @@ class SubgraphWriter:
         self.notes = tuple(notes)
         self.bound = bound
         # Cleaning is the expensive part, so all sizes of the same answer share its results.
-        self._nodes: dict[str, Document] = {}
-        self._edges: dict[Triple, Document] = {}
+        self._texts: dict[Any, bytes] = {}  # by id or triple
 
     def draft(self, result: Result) -> Draft:
         """The draft of an answer with a result, not written yet."""
         return Draft(self, result)
 
-    def document(self, result: Result, notes: Sequence[Note]) -> Document:
-        """The answer; explanations precede the parts that a host may cut off."""
+    def metadata(self, page: Subgraph) -> dict[Any, bytes]:
+        """The metadata of a page as JSON: that of nodes by id, then that of edges by triple."""
+        nodes, edges, known = page.node_metadata, page.edge_metadata, self._texts
+        if new := {i: m for i, m in nodes.items() if i not in known}:
+            known |= texts_of_records(new)
+        if of_edges := {t: m for t, m in edges.items() if t not in known}:
+            known |= texts_of_records(of_edges, self.stripped)
+        shown = [i for i in page.ids if i in nodes], [t for t in page.triples if t in edges]
+        return {key: known[key] for keys in shown for key in keys}
+
+    def document(
+        self, result: Result, notes: Sequence[Note], metadata: Mapping[Any, Any]
+    ) -> Document:
+        """The answer; explanations precede the parts that a host may cut off.
+
+        Args:
+            result: The result to write.
+            notes: The notes of the answer.
+            metadata: What stands for the metadata of the nodes and edges that have it.
+        """
         if isinstance(result, BfsResult):
             name, depth, common, shown = "max_hops", result.max_hops, None, result.shown
             seed_count, along = result.seed_count, list(result.along) or None
         else:
             name, depth, common, shown = "k", result.k, result.common_count, None
             seed_count, along = None, None
-        nodes = self._node_list(result.page)
+        nodes = _node_list(result.page, metadata)
         for node in nodes[common:] if common is not None else ():
             node["via"] = True
         for node, degree in zip(nodes, result.page.degrees.values(), strict=False):
@@ -182,31 +218,28 @@ class SubgraphWriter:
                 # Edges are left out where the steps leave no choice of them.
                 "walks": None if rows is None else [_without_absent(r._asdict()) for r in rows],
                 "nodes": nodes,
-                "edges": self._edge_list(result.page),
+                "edges": _edge_list(result.page, metadata),
             }
         )
 
-    def _node_list(self, page: Subgraph) -> list[Document]:
-        types, full, known = page.types, page.node_metadata, self._nodes
-        if new := {i: m for i, m in full.items() if i not in known}:
-            known |= clean_records(new)
-        return [
-            {"id": i, "entity_type": types[i], "metadata": known[i]}
-            if i in full
-            else {"id": i, "entity_type": types[i]}
-            for i in page.ids
-        ]
 
-    def _edge_list(self, page: Subgraph) -> list[Document]:
-        full, known = page.edge_metadata, self._edges
-        if new := {t: m for t, m in full.items() if t not in known}:
-            known |= clean_records(new, self.stripped)
-        return [
-            {"subject": t[0], "predicate": t[1], "object": t[2], "metadata": known[t]}
-            if t in full
-            else {"subject": t[0], "predicate": t[1], "object": t[2]}
-            for t in page.triples
-        ]
+def _node_list(page: Subgraph, metadata: Mapping[Any, Any]) -> list[Document]:
+    types = page.types
+    return [
+        {"id": i, "entity_type": types[i], "metadata": metadata[i]}
+        if i in metadata
+        else {"id": i, "entity_type": types[i]}
+        for i in page.ids
+    ]
+
+
+def _edge_list(page: Subgraph, metadata: Mapping[Any, Any]) -> list[Document]:
+    return [
+        {"subject": t[0], "predicate": t[1], "object": t[2], "metadata": metadata[t]}
+        if t in metadata
+        else {"subject": t[0], "predicate": t[1], "object": t[2]}
+        for t in page.triples
+    ]
 
 
 def _add_numbers(nodes: Iterable[Document], shown: ShownNodes) -> None:
@@ -262,15 +295,28 @@ class Draft:
         return [*self.writer.notes, *subgraph_notes(self.result, self.writer.bound)]
 
     @cached_property
+    def _metadata(self) -> dict[Any, bytes]:
+        return self.writer.metadata(self.result.page)
+
+    @cached_property
     def document(self) -> Document:
-        """The object of the protocol."""
-        return self.writer.document(self.result, self.notes)
+        """The object of the protocol; in JSON with false for metadata."""
+        texts = self._metadata
+        shown: Mapping[Any, Any] = (
+            dict.fromkeys(texts, False)
+            if self.writer.answer_format == "json"
+            else {key: from_json(text) for key, text in texts.items()}
+        )
+        return self.writer.document(self.result, self.notes, shown)
 
     @cached_property
     def text(self) -> bytes:
         """The encoded answer."""
         if self.writer.answer_format == "json":
-            return encode(self.document)
+            # No other field is false, and quotes within texts are escaped.
+            parts = encode(self.document).split(_NO_METADATA)
+            texts = [b'"metadata":' + text for text in self._metadata.values()]
+            return b"".join(chain.from_iterable(zip_longest(parts, texts, fillvalue=b"")))
         order = self.result.facts.order
         by_paths = order is not None and order.key == "paths"
         return in_lines(self.document, self.notes, by_paths=by_paths).encode()
@@ -290,15 +336,14 @@ def document_answer(
     `text` is the object as JSON, if it is already available.
     """
     text = encode(document) if text is None else text
-    content = as_sent(document, text)
-    return Answer(text.decode(), content, tuple(content.get("notes", ())), tuple(notes))
+    return Answer(text.decode(), document, tuple(document.get("notes", ())), tuple(notes))
 
 
 def list_answer(records: Sequence[Document], notes: Sequence[Note]) -> Answer:
     """Create an answer that is a list, with its notes beside it (`protocol.md` 20)."""
-    text, written = encode(records), list(map(str, notes))
-    content = {"result": as_sent(records, text)} | ({"notes": written} if notes else {})
-    return Answer(text.decode(), content, tuple(written), tuple(notes))
+    written = list(map(str, notes))
+    document = {"result": records} | ({"notes": written} if notes else {})
+    return Answer(encode(records).decode(), document, tuple(written), tuple(notes))
 
 
 def search_document(

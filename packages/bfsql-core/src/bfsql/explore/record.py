@@ -94,7 +94,7 @@ class Recorder(Observer):
                     "tool": seen.tool,
                     "arguments": dict(seen.sent),
                     "answer": seen.answer,
-                    "content": None if seen.answer.startswith(("{", "[")) else seen.content,
+                    "content": seen.content,
                     "error": seen.error,
                     "ms": round(seen.seconds * 1_000, 1),
                     "tokens": seen.tokens,

@@ -32,7 +32,7 @@ class Snapshot(bytes):
     """A record of metadata as a cache holds it, pickled as the store returned it."""
 
     shown: bytes | None = None
-    """As answers show it, without some keys; None until one from the cache has shown it."""
+    """As answers show it in JSON, without some keys; None until one from the cache has shown it."""
     without: Collection[str] = ()
     """These keys."""
 

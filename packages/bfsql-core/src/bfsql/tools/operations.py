@@ -156,9 +156,9 @@ class Operations:
             raise ToolError(refusal, kind="refused")
         with translate_errors(self._limits, tool):
             answer: Answer = await getattr(self, tool)(**values)
-            self.graph_schema.saw(tool, answer.content)
+            self.graph_schema.saw(tool, answer.document)
             if self._limits.answer_format == "lines" and tool not in TRAVERSALS:
-                answer = replace(answer, text=answers.in_lines(answer.content, answer.note_data))
+                answer = replace(answer, text=answers.in_lines(answer.document, answer.note_data))
             if self._limits.max_answer_bytes is not None:
                 refuse_if_too_large(self._limits, tool, len(_text(answer)))
             return answer
@@ -417,10 +417,11 @@ class _WatchingHooks(Observer):
 def _record(seen: ObservedCall, answer: Answer, estimator: Estimator) -> None:
     """Record the answer of a call and its size."""
     text = answer.text.encode()
-    seen.answer, seen.content = "\n".join(answer.blocks), answer.content
+    seen.answer = "\n".join(answer.blocks)
+    seen.content = None if answer.is_json else answer.document
     seen.size, seen.tokens = len(text), estimator(text)
     if seen.tool == "describe_entity":
         seen.rows = {"items": 1}
         return
-    lists = {key: answer.content.get(key) for key in _LISTS}
+    lists = {key: answer.document.get(key) for key in _LISTS}
     seen.rows = {_LISTS[key]: len(items) for key, items in lists.items() if items is not None}
