@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -50,6 +51,19 @@ def test_notes_count_in_good_english(facts, wanted):
     notes = SubgraphWriter(()).draft(result_with(facts)).document["notes"]
     assert any(wanted in note for note in notes)
     assert all(note.strip() and note.endswith(".") for note in notes)
+
+
+@given(st.lists(st.sampled_from(['"metadata":false', "metadata", ":false", '"', "\\", "é"])))
+def test_no_name_is_taken_for_the_place_of_metadata(parts):
+    name = "".join(parts) + "."
+    triple, summary = (name, name, name), SchemaSummary([name], [name], {name: 1}, {name: 1})
+    page = Subgraph([name, "b"], {name: name, "b": name}, [triple, (name, name, "b")])
+    page = replace(page, node_metadata={name: {name: name}}, edge_metadata={triple: {"n": [name]}})
+    result = BfsResult([name], 2, 2, summary, page, AnswerGaps(), max_hops=1, offset=0, limit=None)
+    content = SubgraphWriter(()).draft(result).answer().content
+    assert [node.get("metadata") for node in content["nodes"]] == [{name: name}, None]
+    assert [edge.get("metadata") for edge in content["edges"]] == [{"n": [name]}, None]
+    assert (content["nodes"][0]["id"], content["edges"][1]["object"]) == (name, "b")
 
 
 def test_an_answer_that_lacks_nothing_has_no_notes():

@@ -13,6 +13,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCRequest, JSONRPCResponse
 
+from bfsql.answers import list_answer
 from bfsql.server.stdio_transport import MAX_LINE_BYTES, MAX_UNANSWERED, Lines
 
 SECONDS = 30
@@ -115,6 +116,7 @@ async def test_an_id_in_use_is_refused_and_nothing_is_lost() -> None:
         assert (refused["id"], refused["error"]["code"]) == (1, -32600)
         assert "its own id" in refused["error"]["message"]
         assert (await talk.take()).id == 2
+        assert talk.lines.unanswered == 2
         await talk.answer(1)
         assert await talk.read() == {"jsonrpc": "2.0", "id": 1, "result": {}}
         await talk.send(ping(1))
@@ -145,3 +147,38 @@ async def test_a_request_that_is_cancelled_is_waited_for_no_more() -> None:
         with anyio.fail_after(SECONDS):
             await talk.requests.receive()
         assert not talk.lines.unanswered
+
+
+ANSWER = list_answer([{"id": "\u00e9", "note": 'a "quote"'}], ["Cut."])
+
+
+async def answered(talk: Talk, item: Any) -> None:
+    """Answer a request as the server does: with a result that passes the SDK."""
+    passage = item.metadata.request_context
+    result = passage.result(ANSWER, structured=True).model_dump(mode="json", by_alias=True)
+    assert ANSWER.text not in str(result)
+    message = JSONRPCResponse(jsonrpc="2.0", id=item.message.id, result=result)
+    await talk.answers.send(SessionMessage(message))
+
+
+async def test_an_answer_is_written_in_place_of_its_marks() -> None:
+    async with talking() as talk:
+        await talk.send(ping(1), ping(1))
+        item = await talk.requests.receive()
+        assert (await talk.read())["error"]  # the id is in use, and the first stays whole
+        await answered(talk, item)
+        said = (await talk.read())["result"]
+    assert [block["text"] for block in said["content"]] == [ANSWER.text, "Cut."]
+    assert said["structuredContent"] == ANSWER.content
+
+
+async def test_a_cancelled_request_is_not_answered() -> None:
+    async with talking() as talk:
+        await talk.send(ping(1))
+        await talk.take()
+        cancelled = {"method": "notifications/cancelled", "params": {"requestId": 1}}
+        await talk.send(json.dumps({"jsonrpc": "2.0", **cancelled}).encode(), ping(2))
+        await talk.requests.receive()  # the notification
+        await talk.answer(1)
+        await answered(talk, await talk.requests.receive())
+        assert (await talk.read())["id"] == 2

@@ -356,8 +356,8 @@ def application(
         # The SDK would check Host and Origin only after its redirects, and only up to the colon.
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
-    live.sessions = sessions = Sessions(with_passages(sdk), settings)
-    app = _with_welcome(sessions)
+    live.sessions = sessions = Sessions(sdk, settings)
+    app = _with_welcome(with_passages(sessions))
     verifier = verifier or verifier_of(settings)
     if verifier is not None:
         app = require_token(_with_user(app), verifier, _plain_text)
