@@ -102,28 +102,42 @@ class Redaction:
 
 
 @asynccontextmanager
+async def stored(form: str, records: Sequence[Any]) -> AsyncIterator[GraphDbInterface]:
+    """The store of a graph of `drawn_graphs`."""
+    made = [KINDS[kind](*values) for kind, *values in records]
+    if form not in ("columns", "strings", "redacted"):
+        db = Lossy(made) if form == "lossy" else MemoryBackend(made)
+        yield RestBackend(Service(made)) if form == "eight" else db
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        place = SqliteSettings(path=Path(folder) / "graph.db", connections=1)
+        await load_graph(place, made)
+        file = await SqliteBackend.open(place)
+        try:
+            yield Strings(file) if form == "strings" else file
+        finally:
+            await file.close()
+
+
+@asynccontextmanager
+async def opened(
+    db: GraphDbInterface, form: str, limits: Mapping[str, Any], **options: Any
+) -> AsyncIterator[Graph]:
+    """A graph over a store, counted, with nothing held yet; `options` are of `open_graph`."""
+    hooks = [Redaction()] if form in ("redacted", "hidden") else []
+    # Without a deadline, no answer depends on the time.
+    bounds = Limits(**{"deadline": None, **limits})
+    async with open_graph(db, limits=bounds, hooks=hooks, **options) as graph:
+        await graph.counted()
+        yield graph
+
+
+@asynccontextmanager
 async def served(
     form: str, limits: Mapping[str, Any], records: Sequence[Any]
 ) -> AsyncIterator[Graph]:
     """A graph of `drawn_graphs`, counted."""
-    made = [KINDS[kind](*values) for kind, *values in records]
-    hooks = [Redaction()] if form in ("redacted", "hidden") else []
-    async with AsyncExitStack() as stack:
-        db: GraphDbInterface
-        if form in ("columns", "strings", "redacted"):
-            folder = stack.enter_context(tempfile.TemporaryDirectory())
-            place = SqliteSettings(path=Path(folder) / "graph.db", connections=1)
-            await load_graph(place, made)
-            db = await SqliteBackend.open(place)
-            stack.push_async_callback(db.close)
-            db = Strings(db) if form == "strings" else db
-        else:
-            db = Lossy(made) if form == "lossy" else MemoryBackend(made)
-            db = RestBackend(Service(made)) if form == "eight" else db
-        # Without a deadline, no answer depends on the time.
-        bounds = Limits(**{"deadline": None, **limits})
-        graph = await stack.enter_async_context(open_graph(db, limits=bounds, hooks=hooks))
-        await graph.counted()
+    async with stored(form, records) as db, opened(db, form, limits) as graph:
         yield graph
 
 

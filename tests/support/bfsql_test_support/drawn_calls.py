@@ -10,6 +10,7 @@ import json
 import random
 import re
 import unicodedata
+from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 from bfsql_test_support.drawn_graphs import NAMES, DrawnGraph, Metadata
@@ -72,6 +73,22 @@ OF_PATHS = PAGES | {
     "count_distinct": (0.04, (0, 1)), "to": (0.12, "entity"),
     "where": (0.2, "path where"), "facets": (0.18, "path facet"), "sort_by": (0.25, "path order"),
 }  # fmt: skip
+PIECES = re.compile(r"\{.*?\}|\[[^\[\]]*\]|<?-+>?|\w+|\W", re.DOTALL)
+"""The parts of a text that are changed one at a time."""
+CHANGES: dict[str, dict[str, str | tuple[Any, ...]]] = {
+    "bfs_query": dict.fromkeys(("path", "along"), "step")
+    | {"seeds": "entity", "max_hops": (0, 1, 2, 3, 5)}
+    | {name: values for name, (_, values) in OF_PATHS.items()},
+    "intersect_subgraphs": {"seeds": "entity", "k": (1, 2, 3, 5), "connect": (True, False)}
+    | {name: values for name, (_, values) in FILTERS.items()},
+    "search_entities": {"query": "entity", "node_types": "type"},
+    "describe_schema": {"seeds": "entity"},
+    "describe_entity": {"id": "entity"},
+    "describe_entities": {"ids": "entity"},
+}
+"""What each argument of a tool may be changed to: the name of a text, or values."""
+QUESTION = ("seeds", "path", "along", "to", "max_hops", "k", "query", "id", "ids")
+"""The arguments that say what is asked; others filter, order, count and show it."""
 WRONG: dict[str, Any] = {
     "depth": 2, "limit": -1, "max_hops": 9, "max_tokens": 20, "k": 0, "show": "some", "query": " ",
     "where": ["year"], "sort_by": "7.year", "measure": ["median 1"], "facets": ["9.year"],
@@ -102,10 +119,10 @@ class CallSource:
 
     Args:
         graph: The graph that is asked.
-        number: The number of the call.
+        number: The number of the call, or what is drawn instead.
     """
 
-    def __init__(self, graph: DrawnGraph, number: int) -> None:
+    def __init__(self, graph: DrawnGraph, number: int | str) -> None:
         self.graph, self._key = graph, f"{graph.number}/{number}"
         self.ids, self.names = [*graph.nodes] or ["n:0"], graph.names or list(NAMES)
         self.steps, self._known = 0, {"near": "", "near_type": "", "key": "", "value": ""}
@@ -276,6 +293,45 @@ class CallSource:
         more = [value[0], [*value, *value]] if isinstance(value, list) else []
         text = value if isinstance(value, str) else json.dumps(value)
         return {**arguments, name: self.pick([text, [value] if text is value else value, *more])}
+
+    # --- calls that differ in one thing -----------------------------------------------
+
+    def changes(self, values: str | tuple[Any, ...], old: Any, *, single: bool) -> Iterator[Any]:
+        """What an argument may be instead: each way to write it, or its texts a little changed."""
+        if not isinstance(values, str):
+            return (yield from values)
+        old = old if isinstance(old, list) else [old]
+        for way in dict.fromkeys(TEXTS.get(values, [f"{{{values}}}"])):
+            new = way.format_map(self)
+            yield new if single else [*old, new]
+        for at, text in enumerate(map(str, old)):
+            pieces = PIECES.findall(text)
+            for place, piece in enumerate(pieces):
+                new = "".join([*pieces[:place], self._other(piece), *pieces[place + 1 :]])
+                yield new if single else [*old[:at], new, *old[at + 1 :]]
+
+    def _other(self, piece: str) -> str:
+        if piece[0] in "{[":
+            return self.pick(("", "{1,2}", f"[{self.text('inside')}]"))
+        if not {*piece} - {*"<->"}:
+            return self.pick(("-", "->", "<-", "--", f"{piece}{{1,2}}"))
+        name = self["type" if piece in self.graph.types else "predicate"]
+        return self.pick((name, f"{piece}|{name}", f"{piece}[{self.text('inside')}]", "1"))
+
+
+def drawn_changes(graph: DrawnGraph, call: Call, most: int) -> list[Call]:
+    """A call, so many changes of each of its arguments at most, and the call once more."""
+    tool, arguments = call
+    source = CallSource(graph, f"changes of {arguments}")
+    source.steps = len(arguments.get("path", ()))
+    changed = [{n: arguments[n] for n in arguments if n != name} for name in arguments]
+    for name, values in CHANGES[tool].items():
+        single = name in ("sort_by", "order_by", "query", "id")
+        others = [*source.changes(values, arguments.get(name, []), single=single)]
+        some = source.draw.sample(others, min(most, len(others)))
+        changed += [{**arguments, name: other} for other in some]
+    source.draw.shuffle(changed)
+    return [call, *((tool, other) for other in changed), call]
 
 
 def drawn_call(graph: DrawnGraph, number: int) -> Call:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
+from contextlib import suppress
 
 import pytest
 
-from bfsql import Graph, Limits
+from bfsql import Graph, Limits, call
 from bfsql.cache import CachedGraphDb
 from bfsql.engine import path
+from bfsql.errors import ToolError
 from bfsql.integers import IntArray, Ring
 from bfsql.models import EdgeRecord, NodeRecord
 from bfsql_test_support.backends.columns import ColumnsOverMemory, PlainColumns
@@ -84,24 +86,6 @@ async def test_the_same_path_is_walked_once_whatever_is_shown_of_it() -> None:
     assert Counted.rings_read == 2
 
 
-async def test_another_path_is_walked_anew() -> None:
-    graph = opened()
-    path = ["<-knows-", "-knows->"]
-    for asked, read in (
-        ({"path": path}, 2),
-        ({"path": path, "show": "1"}, 2),
-        ({"path": path, "count_distinct": 1}, 2),
-        ({"path": path, "to": ["n2"]}, 2),
-        ({"path": path, "to": ["n3"]}, 2),
-        ({"path": path, "where": ["rank<9"]}, 2),
-        ({"path": ["<-knows- thing", "-knows->"]}, 2),
-        ({"path": path[:1]}, 1),
-    ):
-        before = Counted.rings_read
-        await graph.bfs_query(seeds=["n1"], **asked)
-        assert Counted.rings_read == before + read, asked
-
-
 @pytest.mark.parametrize("is_whole", [True, False], ids=["whole", "cut off"])
 async def test_a_path_without_a_walk_is_held_unless_a_bound_cut_off_its_explanation(
     is_whole: bool, monkeypatch: pytest.MonkeyPatch
@@ -117,20 +101,6 @@ async def test_a_path_without_a_walk_is_held_unless_a_bound_cut_off_its_explanat
         assert (Counted.rings_read > before) == (not turn or not is_whole)
         texts.append(found.text)
     assert texts[0] == texts[1]
-
-
-async def test_another_question_is_searched_anew() -> None:
-    graph = opened()
-    for asked in (
-        {"seeds": ["n0"], "max_hops": 1},
-        {"seeds": ["n0"], "max_hops": 1, "where": ["rank<9"]},
-        {"seeds": ["n0"], "max_hops": 1, "min_mentions": 2},
-        {"seeds": ["n0"], "max_hops": 1, "exclude_node_types": ["thing"]},
-        {"seeds": ["n0", "n1"], "max_hops": 1},
-    ):
-        before = Counted.rings_read
-        await graph.bfs_query(**asked)
-        assert Counted.rings_read == before + 1
 
 
 async def test_an_answer_is_good_for_the_time_to_live() -> None:
@@ -157,9 +127,74 @@ async def test_an_answer_that_a_bound_cut_short_is_not_held() -> None:
         assert Counted.rings_read == read
 
 
-async def test_a_path_whose_steps_are_compared_is_not_the_path_alone() -> None:
-    graph, plain = opened(), Graph(Watched(RECORDS), "", Limits(), None)
-    path = {"seeds": ["n1"], "path": ["<-knows-", "-knows->", "<-knows-"]}
-    for where in ([], ["3 != 1"], ["3 = 1"], []):
-        answer = await graph.bfs_query(**path, where=where)
-        assert answer.text == (await plain.bfs_query(**path, where=where)).text
+async def test_graphs_of_other_limits_over_one_cache_have_their_own_answers() -> None:
+    held = CachedGraphDb(Watched(RECORDS))
+    for most in (None, 20):
+        graph = Graph(held, "", Limits(max_nodes=most), None)
+        found = await graph.bfs_query(seeds=["n1"], max_hops=2)
+        assert found.content["node_count"] == (2 if most else 40)
+
+
+@pytest.mark.parametrize("asked", [{"max_hops": 1}, {"path": ["-knows->"]}, {"to": ["n2"]}])
+async def test_what_columns_left_out_is_said_again(asked, monkeypatch) -> None:
+    async def rings(self, handles: IntArray, **part) -> AsyncGenerator[Ring]:
+        call.omitted(call.Omission("n0", "out", at_least=5, reason="the row limit"))
+        async for ring in PlainColumns.rings(self, handles, **part):
+            yield ring
+
+    monkeypatch.setattr(Counted, "rings", rings)
+    graph = opened()
+    first, second = [await graph.bfs_query(seeds=["n0"], **asked) for _ in range(2)]
+    assert "the row limit" in first.text
+    assert second.text == first.text
+
+
+PATH = {"path": ["-knows->", "-knows-", "-likes|knows-"]}
+ALIKE = {
+    "seeds": [["*[rank<=2]"], ["*[rank<2]"], ["b", "a"], ["a"]],
+    "max_hops": [0, 1, 2],
+    "path": [["-knows->", "-likes-", "-likes|knows-"], ["-knows->", "-knows-"], ["-knows-"]],
+    "along": [["-knows->"], ["-likes->"], ["-knows-", "-likes-"], ["-knows-> *[rank<2]"]],
+    "to": [["c"], ["d"], ["c", "d"], ["*[rank>2]"], ["*[rank>=2]"]],
+    "where": [["3 = 1"], ["3 != 1"], ["3 != 0"], ["2.rank<2"], ["rank<3"], ["-likes->"]],
+    "show": ["0", "1", "walks"],
+    "sort_by": ["0.rank", "1.rank", "-3.rank", "-rank"],
+    "measure": [["count 0"], ["count 1"], ["count 0", "count 2"], ["max 3.rank"]],
+    "count_distinct": [0, 1, 2],
+    "k": [1, 2, 3],
+    "connect": [True],
+}
+BASES = [
+    {"seeds": ["a", "*[rank<=2]"], "max_hops": 2},
+    {"seeds": ["*[rank<2]"], "to": ["f"]},
+    {"seeds": ["a"], "to": ["d"], "along": ["-knows-"]},
+    {"seeds": ["a"], **PATH},
+    {"seeds": ["a"], "show": "walks", **PATH},
+    {"seeds": ["*:*"], "to": ["d"], **PATH},
+    {"seeds": ["a", "d"], "k": 2},
+    {"seeds": ["a", "d"], "k": 5, "connect": True},
+    {"seeds": ["a"], "max_hops": 1, "where": ["-likes->"]},
+]
+
+
+async def test_answers_to_calls_that_differ_in_one_argument_are_their_own() -> None:
+    triples = ["a knows b", "b knows c", "c knows d", "b likes a", "d likes c", "e knows b"]
+    nodes = [
+        NodeRecord(i, "thing" if i < "d" else "other", {"rank": n})
+        for n, i in enumerate("abcdef", 1)
+    ]
+    records = [*nodes, *(EdgeRecord(*triple.split()) for triple in triples)]
+
+    async def told(graph: Graph, arguments: dict) -> str:
+        tool = "intersect_subgraphs" if {"k", "connect"} & {*arguments} else "bfs_query"
+        with suppress(ToolError):
+            return (await graph.call(tool, arguments)).text
+        return ""
+
+    for base in BASES:
+        warm = Graph(CachedGraphDb(Watched(records)), "", Limits(), None)
+        plain = Graph(Watched(records), "", Limits(), None)
+        less = [{of: value for of, value in base.items() if of != name} for name in base]
+        more = [{**base, name: value} for name, values in ALIKE.items() for value in values]
+        for arguments in [base, *more, *less, base]:
+            assert await told(warm, arguments) == await told(plain, arguments), (base, arguments)

@@ -172,7 +172,8 @@ class Executor:
         table: AnswerTable | None = cache.find(request)
         if table is None:
             table, is_whole = await self._kinds[plan.kind](plan, conditions, along)
-            if is_whole:
+            under_way = call.current()
+            if is_whole and not (under_way and under_way.omissions):  # which go with no table
                 cache.keep(request, table, table.size)
         return table
 
