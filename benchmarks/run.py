@@ -63,6 +63,10 @@ def main() -> None:
         import forms
 
         forms.report()
+    elif sys.argv[1:2] == ["peers"]:
+        import peers
+
+        peers.main(sys.argv[2:])
     elif sys.argv[1:2] == ["explore"]:
         import explore
 
