@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bfsql import Limits, MemoryBackend, open_graph
-from bfsql.answers import in_lines
+from bfsql.answers import cells, in_lines
 from bfsql.answers.notes import Substitution
 from bfsql.models import EdgeRecord, NodeRecord
 from bfsql_test_support import graph_strategies
@@ -42,6 +42,19 @@ NODES = st.lists(
     max_size=6,
     unique_by=lambda node: node[0],
 )
+
+
+@given(
+    st.lists(TEXTS, max_size=4),
+    st.lists(TEXTS, max_size=4)
+    | st.lists(st.integers() | st.floats() | st.booleans(), max_size=4)
+    | st.lists(st.lists(TEXTS | st.lists(TEXTS, max_size=2), max_size=2), max_size=4)
+    | st.lists(st.none() | TEXTS, max_size=4),
+    st.sampled_from([cells.ROW, cells.BRACES, cells.BRACKETS, cells.LINE]),
+)
+def test_a_column_is_written_as_each_of_its_values(ids, column, bare):
+    assert cells.names(ids) == [cells.name(one) for one in ids]
+    assert cells.values(column, bare) == [cells.value(one, bare) for one in column]
 
 
 @settings(max_examples=12)

@@ -6,7 +6,9 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import groupby
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from bfsql.answers.clean import encode
@@ -14,7 +16,8 @@ from bfsql.models.characters import is_visible
 
 Record = Mapping[str, Any]
 
-_NAME = re.compile(r"(?!\d+\Z)[^\s\"|={}\[\];,<>*-][^\s\"|={}\[\];,>]*")
+_NAME = re.compile(r"(?!\d+$)[^\s\"|={}\[\];,<>*-][^\s\"|={}\[\];,>]*", re.MULTILINE)
+_LINES_OF_NAMES = re.compile(rf"({_NAME.pattern}(\n|\Z))*+", re.MULTILINE)
 _JSON_BEGINS = frozenset('"[{-0123456789tfnNI')
 """First characters of JSON values, including the non-standard values that Python reads."""
 MIXED = "*"
@@ -44,6 +47,39 @@ def value(content: Any, bare: re.Pattern[str] = LINE) -> str:
     if isinstance(content, str) and _is_bare(content, bare):
         return content
     return encode(content).decode()
+
+
+def names(texts: Sequence[str]) -> list[str]:
+    """Many ids, each as `name` writes it."""
+    return list(texts if _are_lines(texts, _LINES_OF_NAMES) else map(name, texts))
+
+
+def values(contents: Sequence[Any], bare: re.Pattern[str] = LINE) -> list[str]:
+    """Many values, each as `value` writes it; those of one kind are looked at together."""
+    match set(map(type, contents)):
+        case kinds if kinds <= {int, float, bool}:
+            return encode(contents)[1:-1].decode().split(",") if contents else []
+        case kinds if kinds == {list}:
+            parts = encode(contents)[2:-2].decode().split("],[")
+            if len(parts) == len(contents):  # no value has these characters
+                return [f"[{part}]" for part in parts]
+        case kinds if kinds == {str} and _are_lines(contents, _lines_of(bare.pattern)):
+            return list(contents)
+    return [value(one, bare) for one in contents]
+
+
+def _are_lines(texts: Sequence[str], pattern: re.Pattern[str]) -> bool:
+    """Whether texts are visible, and the lines of a text that matches a pattern."""
+    text = "\n".join(texts)
+    is_one_each = all(texts) and text.count("\n") == len(texts) - 1
+    return is_one_each and pattern.fullmatch(text) is not None and is_visible("".join(texts))
+
+
+@cache
+def _lines_of(bare: str) -> re.Pattern[str]:
+    """Lines of texts that begin with a letter, are no JSON and match a pattern."""
+    words = "(?!(true|false|null|NaN|Infinity)$)"
+    return re.compile(rf"({words}(?=[^\W\d_]){bare}(?<!\s)(\n|\Z))*+", re.MULTILINE)
 
 
 def leading(written: str, text: str, following: str = "") -> str:
@@ -126,18 +162,31 @@ class SharedKeys(NamedTuple):
         fixed = [f"{name(key)}={value(one, bare)}" for key, one in self.constant.items()]
         return ["{}"] if self.empty else [*fixed, *map(name, self.varying)]
 
-    def cells(self, record: Record, bare: re.Pattern[str]) -> list[str]:
-        """The values of a record: an empty cell for each missing key, and further keys at the end.
+    def cells(self, records: Sequence[Record | None], bare: re.Pattern[str]) -> list[list[str]]:
+        """The values of each record: an empty cell for a missing key, and further keys at the end.
 
-        The list is empty if the heading contains the whole record, and has at least one cell
-        otherwise.
+        A list is empty for a stub, and if the heading contains the whole record; otherwise it has
+        at least one cell.
         """
-        cells = [value(record[key], bare) if key in record else "" for key in self.varying]
-        further = [key for key in record if key not in self.constant and key not in self.varying]
-        cells += [f"{name(key)}={value(record[key], bare)}" for key in further]
-        while cells and not cells[-1]:
-            cells.pop()
-        return cells if cells or self.constant or self.empty else [""]
+        columns = [_column(key, records, bare) for key in self.varying]
+        rows = map(list, zip(*columns, strict=True)) if columns else ([] for _ in records)
+        named = {*self.constant, *self.varying}
+        cells = []
+        for row, record in zip(rows, records, strict=True):
+            if record is not None and not named.issuperset(record):
+                further = [key for key in record if key not in named]
+                row += [f"{name(key)}={value(record[key], bare)}" for key in further]
+            while row and not row[-1]:
+                row.pop()
+            is_whole = record is None or self.constant or self.empty
+            cells.append(row if row or is_whole else [""])
+        return cells
+
+
+def _column(key: str, records: Sequence[Record | None], bare: re.Pattern[str]) -> list[str]:
+    """The values of a key: an empty text for each record that does not have it."""
+    written = iter(values([one[key] for one in records if one and key in one], bare))
+    return [next(written) if one and key in one else "" for one in records]
 
 
 def _same(record: Record | None, key: str, content: Any) -> bool:
@@ -180,15 +229,14 @@ def _table(rows: Sequence[TableRow], entity_type: str) -> Iterator[str]:
     metadata = SharedKeys.of([row.metadata for row in rows], most=True)
     inside = " ".join([entity_type, *fields.heading(BRACKETS)])
     yield _heading(inside, metadata)
-    for row in rows:
-        cells = [name(row.entity_type)] if entity_type == MIXED else []
-        if fields.varying:
-            given = fields.cells(row.fields, ROW)
-            cells += given + [""] * (len(fields.varying) - len(given))
-        if row.metadata is not None:
-            cells += metadata.cells(row.metadata, ROW)
-        label = f"{row.label} " if row.label else ""
-        yield "|".join([label + name(row.id), *cells])
+    given = fields.cells([row.fields for row in rows], ROW) if fields.varying else [[]] * len(rows)
+    full = metadata.cells([row.metadata for row in rows], ROW)
+    ids, types = names([row.id for row in rows]), []
+    if entity_type == MIXED:
+        types = [[one] for one in names([row.entity_type for row in rows])]
+    for row, i, kind, own, more in zip(rows, ids, types or full, given, full, strict=True):
+        cells = [*(kind if types else ()), *own, *[""] * (len(fields.varying) - len(own)), *more]
+        yield "|".join([f"{row.label} {i}" if row.label else i, *cells])
 
 
 class LinkedEdge(NamedTuple):
@@ -219,13 +267,12 @@ def links(edges: Iterable[LinkedEdge], *, apart: bool = False) -> Iterator[str]:
         alike = list(run)
         columns = SharedKeys.of([edge.metadata for edge in alike], most=True)
         yield _heading(f"-{name(predicate)}->", columns)
-        for subject, group in groupby(alike, lambda edge: edge.subject):
-            objects = (edge.object + _braces(edge, columns) for edge in group)
-            yield f"{subject}>{separator.join(objects)}"
-
-
-def _braces(edge: LinkedEdge, columns: SharedKeys) -> str:
-    return _braced(columns.cells(edge.metadata, BRACES) if edge.metadata is not None else ())
+        cells = columns.cells([edge.metadata for edge in alike], BRACES)
+        ends = [
+            (edge.subject, edge.object + _braced(c)) for edge, c in zip(alike, cells, strict=True)
+        ]
+        for subject, group in groupby(ends, itemgetter(0)):
+            yield f"{subject}>{separator.join(object_ for _, object_ in group)}"
 
 
 def _braced(cells: Sequence[str]) -> str:
@@ -309,7 +356,7 @@ class _PlaceColumns(NamedTuple):
     def braces(self, node: Record) -> str:
         cells = [name(node["entity_type"])] if self.entity_type == MIXED else []
         if "metadata" in node:
-            cells += self.metadata.cells(node["metadata"], BRACES)
+            cells += self.metadata.cells([node["metadata"]], BRACES)[0]
         return _braced(cells)
 
 

@@ -155,7 +155,7 @@ def _walk(
     for node in nodes:
         if node["id"] in touched:
             labels[node["id"]] = str(len(labels) + 1)
-    if not by_paths and len({node.get("paths") for node in nodes}) == 1:
+    if nodes and "paths" in nodes[0] and not by_paths and len({n.get("paths") for n in nodes}) == 1:
         nodes = [_without(node, ("paths",)) for node in nodes]
     yield from tables([_row(node, labels.get(node["id"], "")) for node in nodes])
     yield from links(_by_predicate(edges, labels))
@@ -320,8 +320,9 @@ def _facet(label: str, facet: Mapping[str, Any]) -> str:
 
 
 def _row(node: Mapping[str, Any], label: str) -> TableRow:
-    fields = _without(node, _NODE)
-    return TableRow(label, node["id"], node["entity_type"], fields, node.get("metadata"))
+    metadata = node.get("metadata")
+    fields = {} if len(node) == 2 + (metadata is not None) else _without(node, _NODE)
+    return TableRow(label, node["id"], node["entity_type"], fields, metadata)
 
 
 def _edge(edge: Mapping[str, Any], labels: Mapping[str, str], metadata: Any) -> LinkedEdge:
