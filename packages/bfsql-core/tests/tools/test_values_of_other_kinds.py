@@ -15,9 +15,11 @@ from bfsql.engine.properties import Tally, Values
 from bfsql.errors import ToolError
 from bfsql.graph import Graph, open_graph
 from bfsql.memory import MemoryBackend
-from bfsql.models import EdgeRecord, NodeRecord, Omission
-from bfsql.models.condition import Condition, Operator
+from bfsql.models import EdgeRecord, NodeRecord, Omission, condition
+from bfsql.models.comparison import contains
+from bfsql.models.condition import Condition, Meaning, Operator
 from bfsql.plugins import hookimpl
+from bfsql.query import properties
 from bfsql.tools import Limits
 from bfsql_test_support.backends.columns import ColumnsOverMemory, Strings
 from bfsql_test_support.nasty_values import LITERALS, VALUES
@@ -48,6 +50,18 @@ class Older(Inexact):
         return super().nodes_stream(entity_types=entity_types, conditions=known)
 
 
+class Choosy(MemoryBackend):
+    """A store that fails on an operator that it does not know, such as `unlike`."""
+
+    def knows_operator(self, operator):
+        return operator in ("=", "<", ">")
+
+    async def nodes_stream(self, **asked):
+        assert all(self.knows_operator(one.operator) for one in asked.get("conditions", ()))
+        async for nodes in super().nodes_stream(**asked):
+            yield nodes
+
+
 class Recorded(MemoryBackend):
     """A store that keeps what its lists were asked for."""
 
@@ -61,7 +75,7 @@ class Recorded(MemoryBackend):
             yield nodes
 
 
-KINDS = [MemoryBackend, ColumnsOverMemory, Inexact, Older]
+KINDS = [MemoryBackend, ColumnsOverMemory, Inexact, Older, Choosy]
 
 
 def made(kind):
@@ -111,6 +125,17 @@ async def test_a_value_of_another_kind_is_reported_once_cold_and_warm(arguments,
         assert (await graph.bfs_query(**arguments)).text == cold.text
     notes = cold.content["notes"]
     assert [NOTE in one for one in notes].count(True) == 1, notes
+
+
+async def test_core_compares_by_an_operator_that_came_after_the_store(monkeypatch):
+    monkeypatch.setitem(condition._MEANINGS, "~!", Meaning(contains, (True,), negated=True))
+    monkeypatch.setitem(properties.SPELLINGS, "~!", "~!")
+    db = Recorded([*RECORDS, NodeRecord("t9", "T")])
+    async with open_graph(db) as graph:
+        answer = await graph.bfs_query(["T[score~!hi|1][score<9]"])
+    assert [node["id"] for node in answer.content["nodes"]] == ["t1", "t3"]
+    assert [("score", "<")] in db.asked
+    assert not any(operator == "~!" for asked in db.asked for _, operator in asked)
 
 
 async def test_a_page_of_entities_reports_them_too():

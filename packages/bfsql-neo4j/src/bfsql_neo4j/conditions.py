@@ -26,6 +26,7 @@ from bfsql_neo4j.values import DOCUMENTS, can_name
 OTHER_TYPES = "other_types"
 """The key of the labels of a node besides its type."""
 
+_OPERATORS = ("=", "!=", "<", "<=", ">", ">=", "~", "has", "lacks", "unlike")
 _EXACT = 2**53
 """Below this, a number compares equally as an integer and as a double."""
 _DAY_PARTS = 3
@@ -82,7 +83,8 @@ class _Condition:
         self._characters: dict[str, int] = {}
         key = condition.key
         is_stored = can_name(key) and not key.endswith(SUFFIX) and key != DOCUMENTS
-        if not (is_stored and schema.dialect.procedures and all(map(is_text, condition.values))):
+        is_decidable = is_stored and self._operator in _OPERATORS and schema.dialect.procedures
+        if not (is_decidable and all(map(is_text, condition.values))):
             return
         value, json = f"n.{quoted(key)}", f"n.{quoted(key + SUFFIX)}"
         if key == OTHER_TYPES:
@@ -189,8 +191,7 @@ class _Condition:
     def _compared(self, value: str, place: int | str, literal: Any) -> str:
         if self._operator == "unlike":
             return "true"
-        operator = "=" if self._operator == "!=" else self._operator
-        return f"{value} {operator} {self._parameter(place, literal)}"
+        return f"{value} {self._operator.removeprefix('!')} {self._parameter(place, literal)}"
 
     def _compared_number(self, value: str, place: int, number: float) -> str:
         if self._operator == "unlike":

@@ -53,6 +53,7 @@ from bfsql_postgres.sql import (
     text,
 )
 
+_OPERATORS = ("=", "!=", "<", "<=", ">", ">=", "~", "has", "lacks", "unlike")
 _ODD_NUMBER = "^-?[0-9]+[.eE]"
 """JSON numbers that may be shown in other digits."""
 _PREFILTERED = 20
@@ -107,7 +108,7 @@ class Pushdown:
 
     def test(self, condition: PropertyCondition, sent: Parameters) -> Test | None:
         """What a row has to meet; None if any row may belong to an entity that does."""
-        if not self._is_known(condition.key):
+        if condition.operator not in _OPERATORS or not self._is_known(condition.key):
             return None
         column, within = self._column(condition.key), self.nodes.properties
         inner = None if within is None else self._in_json(within, condition.key)
@@ -116,13 +117,12 @@ class Pushdown:
             return absent_everywhere if inner is None else self._json_test(inner, condition, sent)
         absent = self._absent(column)
         if condition.operator == "lacks":
-            test = Test(absent)
+            some: Test | None = Test(absent)
+        elif condition.operator == "unlike" and not column.is_json:
+            some = self._unlike_test(column, condition)
         else:
-            present = Test(f"{named(self.alias, column)} IS NOT NULL")
-            if condition.operator == "unlike" and not column.is_json:
-                test = self._unlike_test(column, condition) or present
-            else:
-                test = self._column_test(column, condition, sent) or present
+            some = self._column_test(column, condition, sent)
+        test = some or Test(f"{named(self.alias, column)} IS NOT NULL")
         if inner is None:
             return Test(decided=test.either) if self._is_exact(condition, column) else test
         if condition.operator == "lacks":

@@ -20,6 +20,7 @@ from bfsql_sqlite.adjacency import FEW_LISTS, Adjacency, NumberedEdgeFilter, Rin
 from bfsql_sqlite.connection import Pool
 from bfsql_sqlite.packed_arrays import Damaged, consecutive
 from bfsql_sqlite.properties import (
+    SIGNS,
     Properties,
     Test,
     containing,
@@ -177,10 +178,12 @@ class SqliteIntegerGraph(IntegerGraph):
         column = properties.columns.get(condition.key)
         if column is None or condition.operator in ("has", "lacks"):
             return Test(condition, column, np.empty(0, bool), properties.are_all)
-        if condition.operator != "~":
+        if condition.operator in SIGNS:
             work = partial(met_codes, column, condition)
             size = column.size if column.rows > 1 else 0
             return Test(condition, column, await self._pool.read(work, size))
+        if condition.operator != "~":
+            return Test(condition, None, np.empty(0, bool))  # which leaves it to the records
         works = (
             partial(containing, column, first, min(first + ROWS, column.rows), condition.literals)
             for first in range(0, column.rows, ROWS)

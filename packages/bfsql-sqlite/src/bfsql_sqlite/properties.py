@@ -24,7 +24,7 @@ from bfsql import call
 from bfsql.integers import BoolArray, IntArray
 from bfsql.models import NO_METADATA
 from bfsql.models.comparison import Literal, Scalar, compared, moment_in, number_in
-from bfsql.models.condition import SIGNS, PropertyCondition
+from bfsql.models.condition import PropertyCondition
 from bfsql_sqlite import queries
 from bfsql_sqlite.packed_arrays import Damaged, file_size
 from bfsql_sqlite.property_tables import (
@@ -50,6 +50,9 @@ from bfsql_sqlite.records import Records
 
 Reader = sqlite3.Connection
 
+SIGNS = {"=": (0,), "!=": (0,), "<": (-1,), "<=": (-1, 0), ">": (1,), ">=": (0, 1)}
+SIGNS |= {"unlike": (-1, 0, 1)}
+"""The operators of `met_codes`, and the results of `compared` that they look for."""
 FEW_HITS = 1_000
 """Occurrences of a text in a part of a dictionary up to which each of them is searched for."""
 
@@ -181,12 +184,12 @@ def met_codes(column: Property, condition: PropertyCondition, reader: Reader) ->
 
     Args:
         column: The property.
-        condition: A condition with `=`, `!=`, `<`, `<=`, `>`, `>=` or `unlike`.
+        condition: A condition with an operator of `SIGNS`.
         reader: A connection to the file.
     """
     dictionary = _Dictionary(reader, column)
     met = np.zeros(FIRST + column.size, bool)
-    signs = (-1, 0, 1) if condition.operator == "unlike" else SIGNS.get(condition.operator, (0,))
+    signs = SIGNS[condition.operator]
     for literal in condition.literals if column.size else ():
         if literal.number is None and literal.moment is None:
             met |= _like_text(dictionary, column, literal, signs)

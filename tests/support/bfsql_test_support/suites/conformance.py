@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
+import pytest
+
+from bfsql.abc import normalized
+from bfsql.engine.numbered import columns_of
+from bfsql.engine.patterns import PatternSearch
+from bfsql.engine.plan import Bounds
+from bfsql.models import Pattern, PropertyCondition
+from bfsql.models.comparison import Scalar, contains
 from bfsql_test_support.depth import THOROUGH
 from bfsql_test_support.servers.process import stopped
-from bfsql_testing.conformance import RULES
+from bfsql_testing.conformance import RULES, Trial
+from bfsql_testing.conformance.graphs import mixed
 from bfsql_testing.suite import BackendSuite, test_name
 
 BUSY_SECONDS = 300.0
@@ -68,20 +77,55 @@ def trying(*ids: str) -> Callable[[_Suite], _Suite]:
     return chosen
 
 
-class ServedSuite(BackendSuite):
-    """The kit with a server that can be stopped."""
+class NewerCondition(PropertyCondition):
+    """A condition with an operator that no store knows: no value contains the written one."""
+
+    def met_by(self, values: Sequence[Scalar]) -> bool:
+        return not any(contains(value, one) for value in values for one in self.literals)
+
+
+class StoreSuite(BackendSuite):
+    """The kit with a condition that no store knows."""
 
     rule_seconds = BUSY_SECONDS
+
+    async def test_an_operator_that_the_store_does_not_know_is_left_to_core(
+        self, trial: Trial
+    ) -> None:
+        if trial.fill is None:
+            pytest.skip("The suite does not fill the store.")
+        records = trial.storable(mixed())
+        async with trial.filled(records) as store:
+            db, columns = normalized(store), columns_of(store)
+            bounds = Bounds.of(columns, None, None)
+            patterns = PatternSearch(db, columns, bounds, cast("Any", None))
+            ids = [record.id for record in records if hasattr(record, "entity_type")]
+            known = await db.metadata_for_nodes_batch(ids)
+            for text in ("", "4", "42", "cafe", "true", "2024", "\N{KELVIN SIGN}", "no such text"):
+                one = NewerCondition("value", cast("Any", "~!"), (text,))
+                met = {i for i in ids if one.holds(known.get(i, {}))}
+                stream = store.nodes_stream(conditions=[one])
+                found = {node.id async for nodes in stream for node in nodes}
+                assert found == met if store.filters_exactly(one) else found >= met, text
+                for other in ((), (PropertyCondition("other", ">", ("0",)),)):
+                    both = {i for i in met if all(two.holds(known[i]) for two in other)}
+                    of_core = patterns.batches(Pattern(conditions=(one, *other)))
+                    parts = [await columns.ids(handles) async for handles, _ in of_core]
+                    assert sorted(i for part in parts for i in part) == sorted(both), text
+
+
+class ServedSuite(StoreSuite):
+    """The kit with a server that can be stopped."""
+
     server: Any
 
     def store_gone(self, backend: Any) -> AbstractAsyncContextManager[None]:
         return stopped(self.server)
 
 
-class WatchedSuite(BackendSuite):
+class WatchedSuite(StoreSuite):
     """The kit with the query texts that the backend has sent; `backend_with` sets `texts`."""
 
-    rule_seconds = BUSY_SECONDS
     texts: list[str]
 
     def queries_of(self, backend: Any) -> list[str]:

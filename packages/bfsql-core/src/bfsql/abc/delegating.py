@@ -142,11 +142,9 @@ class NormalizedBackend(ForwardingBackend):
     such backends around it.
 
     Attributes:
-        narrows: Whether conditions may be passed to the store, which then yields fewer nodes.
         answers: Answers of earlier calls, if a cache holds them for all callers.
     """
 
-    narrows = True
     answers: AnswerCache | None = None
 
     def forget_schema(self) -> None:

@@ -41,6 +41,9 @@ CONTRACT = "1.3"
 number is that MAJOR with MINOR 0. Additions with a default raise MINOR.
 """
 
+FIRST_OPERATORS = frozenset({"=", "!=", "<", "<=", ">", ">=", "~", "has", "lacks", "unlike"})
+"""The operators that conditions had when `nodes_stream` became a part of this contract."""
+
 PROVENANCE_EDGES = 50
 """Number of edges that the default `provenance_for_node` reads (`protocol.md` 16)."""
 
@@ -226,6 +229,10 @@ class GraphDbInterface(ABC):
         A backend overrides this method if it depends on its server.
         """
         return type(self).nodes_stream is not GraphDbInterface.nodes_stream
+
+    def knows_operator(self, operator: str) -> bool:
+        """Whether conditions with an operator may be passed to `nodes_stream` and `columns`."""
+        return operator in FIRST_OPERATORS
 
     def filters_exactly(self, condition: PropertyCondition) -> bool:
         """Whether every node that `nodes_stream` yields meets a condition given to it.

@@ -151,25 +151,32 @@ class PatternSearch:
             TimeoutError: The deadline passed.
         """
         columns = self._columns
-        pushed = [one for one in pattern.conditions if one.key != _ID]
-        compared = [one for one in pattern.conditions if not self._is_exact(one)]
+        pushed = list(filter(self._is_pushed, pattern.conditions))
+        compared = [one for one in pattern.conditions if not self.is_exact(one)]
         values = {one.key: Values(MOST_VALUES) for one in compared}
-        tests = [] if self._db.narrows else list(dict.fromkeys(_unlike(pattern).values()))
+        others = values.keys() - {one.key for one in pushed}  # which nodes do not bring along
+        counts = not pushed and not self._db.knows_operator("unlike")
+        tests = list(dict.fromkeys(_unlike(pattern).values())) if counts else []
         self._counted |= dict.fromkeys(tests, 0)
         conditions = [*compared, *(one for test in tests for one in test.conditions)]
         async with aclosing(columns.nodes(pattern.types, pushed)) as stream:
             async for batch in stream:
                 call.check()
                 call.has_read(nodes=len(batch.handles))
-                met = await self._meeting(batch, conditions, values)
+                usable = batch._replace(metadata={}) if others else batch
+                met = await self._meeting(usable, conditions, values)
                 for test, found in zip(tests, met[len(compared) :], strict=True):
                     self._counted[test] += int(found.sum())
                 every = np.ones(len(batch.handles), bool)
                 kept = np.logical_and.reduce([every, *met[: len(compared)]])
                 yield batch.handles[kept], batch.types[kept]
 
-    def _is_exact(self, one: PropertyCondition) -> bool:
-        return one.key != _ID and self._columns.filters_exactly(one)
+    def is_exact(self, one: PropertyCondition) -> bool:
+        """Whether the store yields only nodes that meet a condition, if it is given."""
+        return self._is_pushed(one) and self._columns.filters_exactly(one)
+
+    def _is_pushed(self, one: PropertyCondition) -> bool:
+        return one.key != _ID and self._db.knows_operator(one.operator)
 
     async def _meeting(
         self, batch: NodeBatch, conditions: Sequence[PropertyCondition], values: dict[str, Values]
@@ -179,7 +186,7 @@ class PatternSearch:
             return []
         records: list[Metadata] = []
         ids = await self._columns.ids(batch.handles)
-        if batch.metadata and _ID not in values:
+        if batch.metadata:
             records = [batch.metadata.get(one, {}) for one in ids]
         else:
             read = properties_of(self._db, self._columns, batch.handles, values.keys())

@@ -313,7 +313,7 @@ class Tally:
 def _compared(one: PropertyCondition, known: Sequence[Scalar]) -> int:
     if one.met_by(known):
         return _MET
-    return _UNMET if one.compares_with(known) else _UNLIKE
+    return _UNLIKE if one.unlike is not None and one.unlike.met_by(known) else _UNMET
 
 
 def _parts(count: int) -> Iterator[slice]:

@@ -134,6 +134,12 @@ def compared(value: Scalar, literal: Literal) -> int | None:
     return _sign(fold(value), literal.text)
 
 
+def comparable(value: Scalar, literal: Literal) -> bool:
+    """Whether a value is of a kind that can be compared with a literal."""
+    is_flag = isinstance(value, bool) and literal.text in ("true", "false")
+    return is_flag or compared(value, literal) is not None
+
+
 def contains(value: Scalar, literal: Literal) -> bool:
     """Whether the text of a value contains that of a literal."""
     return literal.text in fold(shown_as(value))

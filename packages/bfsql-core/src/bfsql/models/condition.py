@@ -3,22 +3,46 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal as OneOf
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from bfsql.deadline import checked
-from bfsql.models.comparison import Literal, Scalar, compared, contains, scalars
+from bfsql.models.comparison import Literal, Scalar, comparable, compared, contains, scalars
 from bfsql.models.quotation import quoted
 from bfsql.models.records import Metadata
 
 Operator: TypeAlias = OneOf["=", "!=", "<", "<=", ">", ">=", "~", "has", "lacks", "unlike"]
 """`has` and `lacks` ask for the presence of a property, whatever its value. Core alone
 writes `unlike`, which asks for values that cannot be compared with the written ones."""
-OPERATORS: tuple[Operator, ...] = ("=", "!=", "<", "<=", ">", ">=", "~")
-"""Those that compare."""
+
+
+class Meaning(NamedTuple):
+    """What an operator asks of the values of a property."""
+
+    function: Callable[[Scalar, Literal], int | None]
+    """Compares one of them with one of the alternatives of the condition."""
+    results: tuple[int, ...]
+    """The results for which the two match; an operator holds if any two do."""
+    negated: bool = False
+    """Whether it holds if no two match."""
+    note: str = ""
+    """What descriptions say behind it."""
+
+
+OPERATORS: dict[Operator, Meaning] = {
+    "=": Meaning(compared, (0,)),
+    "!=": Meaning(compared, (0,), negated=True),
+    "<": Meaning(compared, (-1,)),
+    "<=": Meaning(compared, (-1, 0)),
+    ">": Meaning(compared, (1,)),
+    ">=": Meaning(compared, (0, 1)),
+    "~": Meaning(contains, (True,), note="contains"),
+}
+"""Those that a call can write before values."""
+_MEANINGS = {**OPERATORS, "unlike": Meaning(comparable, (True,), negated=True)}
 _QUOTES = "\"'`"
 # What would be read as something else without quotes.
 _KEY_LETTERS = re.compile(r"^[(^-]|-$|[=!<>~\[\]|.{},]|&&|\band\b|^not?\s", re.IGNORECASE)
@@ -26,14 +50,6 @@ _LONE_KEY_LETTERS = re.compile(rf"\s|{_KEY_LETTERS.pattern}", re.IGNORECASE)
 _VALUE_LETTERS = re.compile(
     r"(?is)[\[\]|{}]|^[=<>~]|\s(and|or)\s|&&|\A(?>.*?(?:,|\band\b)).*[=!<>~]|[=<>~|(,:]\s*[\"'`]"
 )
-SIGNS: dict[Operator, tuple[int, ...]] = {
-    "=": (0,),
-    "<": (-1,),
-    "<=": (-1, 0),
-    ">": (1,),
-    ">=": (0, 1),
-}
-"""The results of `compared` for which an operator holds."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +60,7 @@ class PropertyCondition:
     """The key of the metadata."""
     operator: Operator
     values: tuple[str, ...] = ()
-    """The alternatives, as written without quotes: one of them has to match; with `!=`, none may
-    be equal. Empty with `has` and `lacks`."""
+    """The alternatives, as written without quotes; empty with `has` and `lacks`."""
 
     @cached_property
     def literals(self) -> tuple[Literal, ...]:
@@ -63,7 +78,8 @@ class PropertyCondition:
 
         It is the same for all conditions that compare with the same kinds of values.
         """
-        if self.operator not in SIGNS:
+        how = OPERATORS.get(self.operator)
+        if how is None or how.function is not compared or how.negated:
             return None
         kinds = sorted({one.example for one in self.literals})
         return PropertyCondition(self.key, "unlike", tuple(kinds))
@@ -81,33 +97,16 @@ class PropertyCondition:
     def holds(self, metadata: Metadata) -> bool:
         """Whether metadata meets the condition; only `lacks` holds where the property is absent."""
         value = metadata.get(self.key)
-        if value is None or self.operator in ("has", "lacks"):
-            return (value is None) == (self.operator == "lacks")
-        return self.met_by(scalars(value))
+        return self.operator == "lacks" if value is None else self.met_by(scalars(value))
 
     def met_by(self, values: Sequence[Scalar]) -> bool:
-        """Whether one of the values of a property meets it; with `!=`, whether none is equal."""
+        """Whether the values of a property meet it."""
         if self.operator in ("has", "lacks"):
             return self.operator == "has"
-        if self.operator == "unlike":
-            return not self.compares_with(values)
-        if self.operator == "~":
-            return any(
-                contains(value, literal) for value in checked(values) for literal in self.literals
-            )
-        if self.operator == "!=":
-            return not self._one(values, (0,))
-        return self._one(values, SIGNS[self.operator])
-
-    def compares_with(self, values: Sequence[Scalar]) -> bool:
-        """Whether one of the values is of a kind that can be compared with the written ones."""
-        if self.operator not in (*SIGNS, "unlike") or self._one(values, (-1, 0, 1)):
-            return True
-        return self.of_flags and any(isinstance(value, bool) for value in values)
-
-    def _one(self, values: Sequence[Scalar], signs: tuple[int, ...]) -> bool:
-        every = values if len(values) == 1 else checked(values)
-        return any(compared(value, one) in signs for value in every for one in self.literals)
+        function, results, negated, _ = _MEANINGS[self.operator]
+        return negated != any(
+            function(value, one) in results for value in checked(values) for one in self.literals
+        )
 
 
 def quoted_part(text: str, special: re.Pattern[str]) -> str:
@@ -162,8 +161,7 @@ class ConditionTally:
     keeps_absent: bool
     """Whether records without the property remained in the answer."""
     unlike: int
-    """Number of those not meeting it whose value cannot be compared with the written ones.
-    """
+    """Number of those not meeting it whose value cannot be compared with the written ones."""
     values: tuple[str, ...]
     """The most common values, if none meets the condition."""
     further_values: int = 0

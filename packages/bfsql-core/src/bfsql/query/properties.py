@@ -2,7 +2,7 @@
 
     condition  = ["no"] scoped | scoped operator value ("|" value)*          (`protocol.md` 32)
     scoped     = [step "."] [scope "."] key
-    operator   = "=" | "!=" | "<" | "<=" | ">" | ">=" | "~"
+    operator   = one of `OPERATORS`
     facet      = scoped [":" number]                                     (`protocol.md` 37)
     measure    = "count" step | ("min" | "max" | "sum" | "mean") scoped
     sort key   = ["-"] [step "."] (key | number of the answer)
@@ -51,7 +51,7 @@ _FUNCTIONS: dict[str, Function] = {one: one for one in get_args(Function)}
 _FUNCTIONS |= {"count_distinct": "count", "distinct": "count", "minimum": "min", "maximum": "max"}
 _FUNCTIONS |= {"total": "sum", "avg": "mean", "average": "mean"}
 
-_OPERATORS_ARE = "the operators are = != < <= > >= ~."
+_OPERATORS_ARE = f"the operators are {' '.join(OPERATORS)}."
 _IN_BRACKETS = (
     'Write each condition in brackets of its own: "Trial[year>=2010][status=a|b][no <-p- TYPE]"; '
     + _OPERATORS_ARE
@@ -222,6 +222,7 @@ def property_condition(text: str, argument: str, *, whole: str | None = None) ->
 
 def _fault(key: str, operator: str) -> str | None:
     """What is wrong with a key and the operator after it, if anything."""
+    is_unknown = operator not in ("", *SPELLINGS)
     bracket = "has a bracket where a property is named; a name with a bracket is quoted"
     faults = {
         "is empty": not key and not operator,
@@ -231,11 +232,9 @@ def _fault(key: str, operator: str) -> str | None:
             operator.startswith(">") and key.endswith("-")
         ),
         'asks for a regular expression; "name~desmo" finds a part of text': (
-            "~" in operator and operator != "~"
+            "~" in operator and is_unknown
         ),
-        f'has an unknown operator: "{shorten(operator, 80)}"': (
-            operator and operator not in SPELLINGS
-        ),
+        f'has an unknown operator: "{shorten(operator, 80)}"': is_unknown,
         "names no property before the operator": not key,
     }
     return next((why for why, holds in faults.items() if holds), None)

@@ -10,7 +10,7 @@ import re
 import sys
 from bisect import bisect_left
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import replace
 from operator import methodcaller
 from typing import TypeVar
@@ -145,10 +145,8 @@ class EndResolver:
         A store that compares names exactly is asked for these names alone, which costs less than
         a search. Otherwise they are searched for, as all values are, before they are read.
         """
-        like = [
-            PropertyCondition("name", "=", (value,)) for value in values if may_be_pattern(value)
-        ]
-        if not like or not self._columns.filters_exactly(like[0]):
+        like = [PropertyCondition("name", "=", (one,)) for one in values if may_be_pattern(one)]
+        if not like or not self._executor.patterns.is_exact(like[0]):
             return set()
         # With the ids among the other values, which are in the cache when they are resolved.
         handles = await call.within(self._columns.find(values))
@@ -159,11 +157,12 @@ class EndResolver:
             if is_called.values[0] not in ids and not await self._is_met(is_called)
         }
 
-    async def _is_met(self, condition: PropertyCondition) -> bool:
+    async def _is_met(self, condition: PropertyCondition, share: float = 1.0) -> bool:
         """Whether a node meets a condition; an error if that is not known in time."""
-        async with call.time_limit(), aclosing(self._columns.nodes(None, [condition])) as nodes:
-            async for batch in nodes:
-                if len(batch.handles):
+        nodes = self._executor.patterns.batches(Pattern(conditions=(condition,)))
+        async with call.time_limit(share), aclosing(nodes) as batches:
+            async for handles, _ in batches:
+                if len(handles):
                     return True
         return False
 
@@ -289,27 +288,16 @@ class EndResolver:
     async def _check_other_types(self, names: Sequence[str], argument: str) -> None:
         """Raise an error if a name is a type of some entities beside their `entity_type`."""
         for name in names:
-            pattern = Pattern(conditions=(PropertyCondition("other_types", "=", (name,)),))
-            if await self._has_nodes(pattern):
+            is_one = PropertyCondition("other_types", "=", (name,))
+            has_nodes = False  # also if they cannot be listed soon enough
+            with suppress(ToolError, TimeoutError):
+                has_nodes = await self._is_met(is_one, PATTERN_SHARE)
+            if has_nodes:
                 raise bad_value(
                     f"{argument}: {excerpt(name)} is not an entity_type, only one of the "
-                    f"other_types of some entities. Select these with {pattern.text}.",
+                    f"other_types of some entities. Select these with *[{is_one.property_text}].",
                     argument,
                 )
-
-    async def _has_nodes(self, pattern: Pattern) -> bool:
-        """Whether a pattern has nodes; False also if they cannot be listed soon enough."""
-        try:
-            async with (
-                call.time_limit(PATTERN_SHARE),
-                aclosing(self._executor.patterns.batches(pattern)) as batches,
-            ):
-                async for handles, _ in batches:
-                    if len(handles):
-                        return True
-        except (ToolError, TimeoutError):
-            pass
-        return False
 
     async def _check_types(self, text: str, argument: str) -> None:
         """Raise an error if a text is no type, but one of other_types or written like a pattern."""

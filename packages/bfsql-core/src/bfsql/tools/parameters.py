@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from bfsql.models import MAX_ALONG, MAX_HOPS, MAX_STEPS
+from bfsql.models.condition import OPERATORS
 from bfsql.settings.server import LEAST_TOKENS
 
 Kind = Literal["text", "texts", "whole", "flag"]
@@ -107,12 +108,13 @@ _MAX_TOKENS = Parameter(
     or_zero=True,
 )
 
+_SIGNS = " ".join(f"{sign} ({one.note})" if one.note else sign for sign, one in OPERATORS.items())
 _WHERE = Parameter(
     "where",
     "texts",
-    'Conditions that all hold, by = != < <= > >= ~ (contains): "year>=2010", "status=a|b"; by '
-    'relations: "no <-p- TYPE", "1 -p-> TYPE[x=y] >= 3"; "2 != 0" (not the seed). With a type, '
-    "predicate or step in front REMOVE what does not meet it.",
+    f'Conditions that all hold, by {_SIGNS}: "year>=2010", "status=a|b"; by relations: '
+    '"no <-p- TYPE", "1 -p-> TYPE[x=y] >= 3"; "2 != 0" (not the seed). With a type, predicate or '
+    "step in front REMOVE what does not meet it.",
     help="Condition: 'year>=2010', 'status=a|b', 'name~war' (contains), 'no <-WROTE-'.",
     maximum=200,
 )

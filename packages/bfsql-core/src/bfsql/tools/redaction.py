@@ -30,18 +30,12 @@ class RedactedIntegerGraph(ForwardingIntegerGraph):
         """The nodes of some types, whatever their properties."""
         return super().nodes(entity_types)
 
-    def filters_exactly(self, condition: PropertyCondition) -> bool:
-        """False: conditions are not passed to the store."""
-        return False
-
     async def property_values(self, handles: IntArray, key: str) -> None:
         """None: values are read with their records, which the hooks redact."""
 
 
 class RedactedGraphDb(NormalizedBackend):
     """A graph without the data that the hooks remove."""
-
-    narrows = False  # conditions may be about what hooks remove
 
     def __init__(self, db: GraphDbInterface, hooks: Hooks) -> None:
         super().__init__(db)
@@ -83,8 +77,8 @@ class RedactedGraphDb(NormalizedBackend):
             async for nodes in batches:
                 yield [node._replace(metadata=NO_METADATA) for node in nodes]
 
-    def filters_exactly(self, condition: PropertyCondition) -> bool:
-        """False: conditions are not passed to the store."""
+    def knows_operator(self, operator: str) -> bool:
+        """False: conditions may be about what hooks remove, so that the store is given none."""
         return False
 
     async def metadata_for_node(self, entity_id: str) -> Metadata:

@@ -222,7 +222,7 @@ function inBrackets(text, schema) {
  * @param {string} text @param {Property[]} known @returns {Suggestion[]}
  */
 function propertyConditions(text, known) {
-  const written = /^(.*?)(!=|<=|>=|[=<>~])(.*)$/s.exec(text);
+  const written = new RegExp(`^(.*?)(${[...OPERATORS].sort((a, b) => b.length - a.length).join("|")})(.*)$`, "s").exec(text);
   if (!written) {
     const exact = known.find(({ name }) => name === text);
     if (exact) return OPERATORS.map((sign) => ({ text: `${text}${sign}`, hint: exact.range, partial: true }));
