@@ -38,7 +38,7 @@ class Question(NamedTuple):
     what: str
     ours: dict[str, Any]
     """Arguments of `bfs_query`."""
-    count: str
+    number: str
     """The field of its answer with the number."""
     sql: str
     cypher: str
@@ -161,7 +161,7 @@ class Bfsql(Peer):
         seeds = [text.replace("$seed", seed) for text in question.ours["seeds"]]
         arguments = {**question.ours, "seeds": seeds, "topology_only": True, "limit": 1}
         answer = self._runner.run(self._graph.call("bfs_query", arguments))
-        return int(answer.document[question.count])
+        return int(answer.document[question.number])
 
 
 class Ladybug(Peer):
