@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -25,6 +27,7 @@ from bfsql.settings import ServeSettings
 from bfsql_sqlite import load_graph
 from bfsql_sqlite.settings import SqliteSettings
 from bfsql_test_support import compact_parser, tool_calls
+from bfsql_test_support.raw_mcp import INITIALIZE, INITIALIZED, message
 from bfsql_test_support.ways_in import CALLS, RECORDS, WRONG
 
 FORMATS = ("json", "lines")
@@ -182,3 +185,31 @@ def test_on_the_command_line(path: Path, answers: Any, errors: Any, answer_forma
         assert {(one.exit_code, one.stdout) for one in wrong.values()} == {(2, "")}
         told = {label: one.stderr.removesuffix("\n") for label, one in wrong.items()}
         assert differing(told, {label: as_typed(text) for label, text in errors.items()}) == []
+
+
+START = """
+import gc, sys
+from bfsql.cli import main
+sys.argv[:1] = ["bfsql", "serve", "--path"]
+try: main()
+except SystemExit: pass
+late = "rich duckdb pyoxigraph networkx pandas pyarrow bfsql.sources bfsql.loading bfsql.rest"
+late += " bfsql.explore bfsql.embedding bfsql.http bfsql.memory bfsql.cli.clients bfsql.cli.render"
+print(sys.modules.keys() & set(late.split()), gc.get_stats()[2]["collections"], file=sys.stderr)
+"""
+
+
+def test_a_server_answers_without_modules_of_other_commands_and_full_collections(
+    path: Path,
+) -> None:
+    search = {"name": "search_entities", "arguments": {"query": "a trial"}}
+    asked = (INITIALIZE, INITIALIZED, message(1, "tools/list"), message(2, "tools/call", search))
+    done = subprocess.run(
+        [sys.executable, "-c", START, str(path)],
+        input="".join(f"{json.dumps(one)}\n" for one in asked),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == [0, 1, 2]
+    assert done.stderr.splitlines()[-1] == "set() 0"

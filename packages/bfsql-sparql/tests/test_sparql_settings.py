@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from bfsql.errors import ConfigurationError
+from bfsql.settings import options
 from bfsql.sources import FORMATS, RDF
 from bfsql_sparql.backend import open_dataset
 from bfsql_sparql.mapping import RdfMapping
@@ -25,7 +26,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "reference" / "sparql-presets.md"
 
 
 def test_the_presets_are_those_that_the_help_names() -> None:
-    named = SparqlSettings.model_fields["preset"].description or ""
+    [named] = [option.help for option in options(SparqlSettings) if option.field == "preset"]
     assert set(TABLES) == {*PUBLIC, *SERVERS}
     assert all(name in named for name in TABLES)
 

@@ -16,6 +16,7 @@ from bfsql.cache import CircuitBreakerBackend, breaker
 from bfsql.errors import StoreUnavailable
 from bfsql.models import Edge, EdgeRecord, EvidenceRecord, NodeRecord
 from bfsql.plugins import BackendPlugin
+from bfsql.settings import options
 from bfsql_sqlite import SqliteBackend, SqliteSettings, load_graph
 from bfsql_sqlite.connection import Pool
 from bfsql_sqlite.plugin import plugin
@@ -262,7 +263,7 @@ async def test_the_plugin_opens_loads_and_has_nothing_to_prepare(file) -> None:
 
 
 def test_every_setting_has_a_description_and_a_sensible_range() -> None:
-    assert all(field.description for field in SqliteSettings.model_fields.values())
+    assert all(option.help for option in options(SqliteSettings))
     assert str(SqliteSettings().path) == "graph.db"
     for wrong in ({"connections": 0}, {"cache_mb": 0}, {"pth": "x"}):
         with pytest.raises(ValidationError):

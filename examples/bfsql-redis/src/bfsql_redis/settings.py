@@ -7,7 +7,7 @@ from pydantic import Field, SecretStr
 from bfsql.settings import BackendSettings, Env
 
 
-class RedisSettings(BackendSettings, use_attribute_docstrings=True):
+class RedisSettings(BackendSettings):
     """The server and the graph in it.
 
     Each field is an option, an environment variable and a key of the configuration file. A

@@ -60,6 +60,19 @@ def test_help_lists_every_command_without_importing_one(without_plugins: dict[st
     assert done.stdout.splitlines()[-1] == "['bfsql.cli.command', 'bfsql.plugins.scan']"
 
 
+def test_help_with_commands_of_a_hook_plugin_imports_no_models_and_no_event_loop() -> None:
+    code = (
+        "import sys\n"
+        "from bfsql.cli import bfsql\n"
+        "try: bfsql(['--help'])\n"
+        "except SystemExit: print(sorted(sys.modules.keys()\n"
+        "    & {'pydantic', 'asyncio', 'numpy', 'mcp', 'rich', 'bfsql.call', 'bfsql.models'}))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert all(f"\n  {name} " in done.stdout for name in KIT_COMMANDS)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
 @pytest.mark.parametrize("name", KIT_COMMANDS)
 def test_a_command_of_the_kit_that_is_not_installed_says_how_to_install_it(
     name: str, without_plugins: dict[str, str]

@@ -8,7 +8,7 @@ from pydantic import SecretStr
 from bfsql.call import Limits
 from bfsql.cli.configuration import choose, configure
 from bfsql.errors import ConfigurationError, UnknownBackend
-from bfsql.settings import ServeSettings, read_config
+from bfsql.settings import ServeSettings, options, read_config
 from bfsql_test_support.distributions import install
 
 
@@ -104,7 +104,7 @@ def test_a_token_loses_the_line_end_that_a_file_or_variable_gave_it() -> None:
 
 
 def test_every_server_setting_is_described() -> None:
-    assert all(field.description for field in ServeSettings.model_fields.values())
+    assert all(option.help for option in options(ServeSettings))
 
 
 @pytest.mark.parametrize(

@@ -64,10 +64,13 @@ def test_the_plugin_that_fails_everywhere_implements_every_hook() -> None:
 
 def test_pluggy_is_imported_only_where_a_hook_plugin_is_installed(site: Path) -> None:
     code = (
-        "import asyncio, importlib.metadata, sys, bfsql\n"
-        "every = importlib.metadata.entry_points\n"
-        f"without = lambda **by: [e for e in every(**by) if e.name != {KIT!r}]\n"
-        "importlib.metadata.entry_points = without\n"
+        "import asyncio, sys, bfsql\n"
+        "from bfsql.plugins import distributions\n"
+        "every = distributions.entry_points()\n"
+        "class Without:\n"
+        "    def select(self, group):\n"
+        f"        return [e for e in every.select(group=group) if e.name != {KIT!r}]\n"
+        "distributions.entry_points = Without\n"
         "async def ask():\n"
         "    async with bfsql.open_graph(bfsql.MemoryBackend([])) as graph:\n"
         "        await graph.describe_schema()\n"

@@ -42,6 +42,15 @@ class Documented(BackendSettings, use_attribute_docstrings=True):
     """
 
 
+class Described(Documented):
+    where: str = Field(default="", description="A description.")
+    """A docstring."""
+    wait: int = 0
+    """How long,
+    in seconds.
+    """
+
+
 class Checked(BackendSettings):
     token: SecretStr
     name: str = Field(default="abc", min_length=2)
@@ -94,6 +103,17 @@ def test_an_option_tells_what_help_needs() -> None:
     assert _option("loud").default == "false"
     assert _option("colour").choices == ("red", "blue")
     assert _option("wait").right == "a number, above 0, or none"
+
+
+def test_the_help_of_a_setting_is_its_description_or_its_docstring() -> None:
+    helps = {option.name: option.help for option in options(Described)}
+    of_base = "Where it is, and what is there."
+    assert helps == {"where": "A description.", "wait": "How long, in seconds.", "uri": of_base}
+
+
+def test_a_settings_model_without_source_has_options_without_help() -> None:
+    made = type("Made", (BackendSettings,), {"__annotations__": {"uri": str}, "__module__": "gone"})
+    assert [option.help for option in options(made)] == [""]
 
 
 def test_a_secret_shows_no_default_and_comes_from_a_file_on_the_command_line() -> None:

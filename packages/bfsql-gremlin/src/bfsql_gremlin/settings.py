@@ -13,7 +13,7 @@ OWN_ID, LABEL = "~id", "~label"
 """Names of the engine's own id and of the label, as in Neptune's CSV files."""
 
 
-class GremlinSettings(BackendSettings, use_attribute_docstrings=True):
+class GremlinSettings(BackendSettings):
     """Where the graph is, and how its vertices and edges are read as entities and edges."""
 
     found_file = FoundFile(

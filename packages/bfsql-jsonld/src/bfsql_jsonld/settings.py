@@ -70,7 +70,7 @@ BaseUrl = Annotated[HttpUrl, AfterValidator(lambda url: url.rstrip("/"))]
 """Such a URL without a final slash."""
 
 
-class JsonLdSettings(BackendSettings, use_attribute_docstrings=True):
+class JsonLdSettings(BackendSettings):
     """Where the API is, who asks, which routes it has and what its fields are called."""
 
     found_file = FoundFile(

@@ -30,7 +30,7 @@ HINT = "hint"
 _NOT_IN_PRESETS = ("preset", "preset_file", "password", "token", "key")
 
 
-class SparqlSettings(BackendSettings, use_attribute_docstrings=True):
+class SparqlSettings(BackendSettings):
     """Where the graph is, how its triples are read as entities and edges, and how gently."""
 
     found_file = FoundFile(

@@ -10,7 +10,7 @@ from pydantic import Field
 from bfsql.settings import BackendSettings, Env, FoundFile
 
 
-class SqliteSettings(BackendSettings, use_attribute_docstrings=True):
+class SqliteSettings(BackendSettings):
     """Where the graph is, and what reading it may cost."""
 
     found_file = FoundFile("path connections cache_mb")

@@ -8,6 +8,7 @@ have.
 from __future__ import annotations
 
 import errno
+import gc
 import shutil
 import sys
 import traceback
@@ -322,6 +323,7 @@ def bfsql() -> None:
 def main() -> None:
     """The entry point of the console script and of `python -m bfsql`."""
     sys.excepthook = _print_fault
+    gc.set_threshold(200_000)  # collections among new modules would be a tenth of a start
     bfsql(prog_name="bfsql")
 
 

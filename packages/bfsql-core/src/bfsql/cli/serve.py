@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bfsql.cli.clients import own_command
 from bfsql.cli.configuration import Configuration
 from bfsql.cli.configured import ConfiguredCommand, check_graph, opened, reader, show_origin
 from bfsql.errors import ConfigurationError
@@ -177,6 +176,8 @@ def _fill_closed_streams() -> None:
 
 def waiting(arguments: list[str]) -> str:
     """The hint for a server that was started in a terminal with this command line."""
+    from bfsql.cli.clients import own_command
+
     # A client starts it in a folder of its own choosing.
     rest = [str(Path(a).resolve()) if Path(a).exists() else a for a in arguments[1:]]
     command, *args = own_command(*arguments[:1], *rest)

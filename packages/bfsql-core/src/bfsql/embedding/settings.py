@@ -21,7 +21,7 @@ SERVICE = ("https://", "http://")
 _DOTTED = re.compile(r"\w+(\.\w+)*:\w+(\.\w+)*")
 
 
-class EmbeddingSettings(BackendSettings, use_attribute_docstrings=True):
+class EmbeddingSettings(BackendSettings):
     """A backend's settings inherit from this one, and have the embedding's too."""
 
     found_file = FoundFile(

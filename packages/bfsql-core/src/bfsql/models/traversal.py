@@ -32,7 +32,7 @@ MAX_HOPS = 5
 
 
 class _Filters(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     seeds: list[str] = Field(description="Canonical entity ids to start from, and patterns.")
     node_types: list[str] = Field(

@@ -11,26 +11,26 @@ import logging
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from bfsql.abc import GraphDbInterface
-from bfsql.models.load import LoadOptions, LoadReport
-from bfsql.models.records import GraphRecord
-from bfsql.settings import BackendSettings, spelled
+if TYPE_CHECKING:
+    from bfsql.abc import GraphDbInterface
+    from bfsql.models.load import LoadOptions, LoadReport
+    from bfsql.models.records import GraphRecord
+    from bfsql.settings import BackendSettings
 
 log = logging.getLogger("bfsql")
 
-Open = Callable[[Any], Awaitable[GraphDbInterface]]
+Open: TypeAlias = "Callable[[Any], Awaitable[GraphDbInterface]]"
 """Takes settings and returns an open backend. Runs in the event loop that will use the backend."""
 
-Load = Callable[[Any, Iterable[GraphRecord], LoadOptions], Awaitable[LoadReport]]
+Load: TypeAlias = "Callable[[Any, Iterable[GraphRecord], LoadOptions], Awaitable[LoadReport]]"
 """Takes settings, a stream and load options, and fills a store completely or not at all. A function
 of only the first two replaces existing content; `bfsql load` calls it only with `--replace`.
 """
 
 Prepare = Callable[[Any, bool], Awaitable[list[str]]]
 """Takes settings and whether to apply; returns the statements that the store lacks (or lacked)."""
-
 
 RDF_ENDINGS = (
     *(".ttl", ".turtle", ".nt", ".ntriples", ".nq", ".nquads", ".trig", ".rdf", ".owl", ".jsonld"),
@@ -70,6 +70,8 @@ class Proposal:
 
     def log(self) -> None:
         """Log each choice in one line; `open` calls it if it used the proposal."""
+        from bfsql.settings import spelled
+
         for one in self.settings:
             log.info("Chosen: %s = %s (%s)", one.field.rstrip("_"), spelled(one.value), one.reason)
         if self.withheld:

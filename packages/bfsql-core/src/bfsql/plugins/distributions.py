@@ -38,15 +38,18 @@ def plugins_of(group: str) -> list[Installed]:
 
 
 @lru_cache(maxsize=4)
-def _declared(group: str, _folders: tuple[object, ...]) -> list[Installed]:
+def _declared(group: str, folders: tuple[object, ...]) -> list[Installed]:
     found = []
-    for point in entry_points(group=group):
+    for point in _every_point(folders).select(group=group):
         origin = "an unnamed distribution", ""
         if point.dist is not None:
             metadata = point.dist.metadata  # which is parsed at each access
             origin = metadata["Name"], metadata["Version"]
         found.append(Installed(point.name, *origin, point))
     return sorted(found, key=lambda one: (one.name, one.distribution, one.version))
+
+
+_every_point = lru_cache(maxsize=1)(lambda _folders: entry_points())
 
 
 def _state(path: str) -> tuple[int, int] | None:

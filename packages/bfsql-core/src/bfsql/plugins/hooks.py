@@ -6,20 +6,20 @@ manager; errors that it raises, and hooks that it implements wrongly, are report
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from bfsql import call
 from bfsql.errors import HookPluginUnusable
-from bfsql.models.records import EntityStub, Metadata, Triple
 from bfsql.plugins.declaration import CallOutcome, CommandDeclaration
 from bfsql.plugins.distributions import Installed, PluginState, plugins_of
 from bfsql.plugins.scan import HOOKS
+
+if TYPE_CHECKING:
+    from bfsql.models.records import EntityStub, Metadata, Triple
 
 log = logging.getLogger("bfsql.hooks")
 
@@ -35,13 +35,16 @@ class HookPlugin:
     distribution: str | None
     hooks: tuple[str, ...]
     """The names of the hooks that it implements, sorted."""
-    _relay: Any
+    relay: Any
+    """Calls the plugin's hooks, each by its name."""
 
     def ask(self, hook: str, **arguments: Any) -> Any:
         """Call a hook with these arguments and the caller; its exceptions are not caught here."""
+        from bfsql import call
+
         under_way = call.current()
         caller = under_way.caller if under_way else None
-        return getattr(self._relay, hook)(caller=caller, **arguments)
+        return getattr(self.relay, hook)(caller=caller, **arguments)
 
     @contextmanager
     def guard(self, hook: str) -> Iterator[None]:
@@ -114,6 +117,8 @@ class Hooks:
             try:
                 left = dict(plugin.ask("redact_metadata", kind=kind, key=key, metadata=left))
             except FAULTS as fault:
+                from bfsql import call
+
                 if call.withheld((kind, key)):
                     plugin.report("redact_metadata", fault)
                 return {}
@@ -138,7 +143,7 @@ class Hooks:
         """The declared commands, each with its plugin."""
         for plugin in self._of("cli_commands"):
             with plugin.guard("cli_commands"):
-                commands = list(plugin.ask("cli_commands") or ())
+                commands = list(plugin.relay.cli_commands(caller=None) or ())
                 for one in commands:
                     if not isinstance(one, CommandDeclaration):
                         raise TypeError(f"it declared {one!r}, not a CommandDeclaration")
@@ -250,8 +255,9 @@ async def _awaited(value: Any) -> Any:
     """The result of a hook, awaited until the deadline of the current call."""
     if not inspect.isawaitable(value):
         return value
-    async with asyncio.timeout(call.remaining()):
-        return await value
+    from bfsql.deadline import within
+
+    return await within(value)
 
 
 def _in_order(candidates: Sequence[EntityStub], order: Sequence[EntityStub]) -> list[EntityStub]:

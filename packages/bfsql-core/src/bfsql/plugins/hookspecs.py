@@ -19,13 +19,15 @@ This module imports pluggy, so it is imported only if a hook plugin is installed
 from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import pluggy
 
-from bfsql.call import Caller
-from bfsql.models.records import EntityStub, Triple
 from bfsql.plugins.declaration import CallOutcome, CommandDeclaration
+
+if TYPE_CHECKING:
+    from bfsql.call import Caller
+    from bfsql.models.records import EntityStub, Triple
 
 PROJECT = "bfsql"
 """pluggy's name for this host."""

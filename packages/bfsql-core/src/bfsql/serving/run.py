@@ -98,8 +98,8 @@ async def open_while_importing(
         # its place.
         live.on_open(lambda _: gc.unfreeze())
         with (
-            rare_collections(600),
             frozen_modules(),
+            rare_collections(600),
             short_switches(),
             tracing.exported_spans(),
             watched_loop(),

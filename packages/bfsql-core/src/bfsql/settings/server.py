@@ -40,7 +40,7 @@ _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 class ServeSettings(BaseModel):
     """Transport, texts and bounds of a server; the bounds hold for the tool commands too."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
     found_file: ClassVar[FoundFile] = FoundFile(
         "graph_description max_tokens max_answer_bytes deadline max_nodes max_edges strip "
         "structured_content answer_format cache_ttl"
