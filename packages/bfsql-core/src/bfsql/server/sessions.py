@@ -39,11 +39,8 @@ _VERSION = MCP_PROTOCOL_VERSION_HEADER.encode()
 _METHOD = MCP_METHOD_HEADER.encode()
 
 _RETAINED_BYTES = 2_000
-"""Most bytes of a message that may stay in memory until a session or a stream ends. As objects they
-take up to sixty times as much."""
-
-_RETAINED_ANSWER_BYTES = 20_000
-"""Most bytes of an answer that may stay in memory until its session ends or sends a request."""
+"""Most bytes of a request that may stay in memory until a session or a stream ends. As objects they
+take up to sixty times as much. What the SDK has of an answer is short: see `passage`."""
 
 _JSON = (
     (b"content-type", b"application/json"),
@@ -96,7 +93,7 @@ class Sessions:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        value, size, answer_size = None, 0, 0
+        value, size = None, 0
         if scope["method"] == "POST":
             body = _Body(receive, self._most_bytes)
             if not await body.read():
@@ -111,7 +108,7 @@ class Sessions:
             if _listens(scope):
                 _check_size(value, size)
             if session is not None:
-                answer_size = await self._use(session, value, scope, receive, send)
+                await self._use(session, value, scope, receive, send)
             elif _opens(scope):
                 session = await self._open(scope, receive, send)
             else:
@@ -120,7 +117,7 @@ class Sessions:
             answer = bad.answer.model_dump_json(by_alias=True, exclude_unset=True)
             response = Response(answer, HTTPStatus.BAD_REQUEST, media_type="application/json")
             await response(scope, receive, send)
-        if session is not None and (size > _RETAINED_BYTES or answer_size > _RETAINED_ANSWER_BYTES):
+        if session is not None and size > _RETAINED_BYTES:
             await self._release_messages(session, scope)
 
     def _session_of(self, scope: Scope) -> _Session | None:
@@ -157,17 +154,16 @@ class Sessions:
 
     async def _use(
         self, session: _Session, value: Any, scope: Scope, receive: Receive, send: Send
-    ) -> int:
-        """Pass on a request of a session; return the number of bytes of its answer."""
+    ) -> None:
+        """Pass on a request of a session."""
         own = {str(value["id"])} if is_request(value) else set()
         if own & session.ids:
             raise id_in_use(value["id"])
 
-        started, size, send = False, 0, _once(send)
+        started, send = False, _once(send)
 
         async def answered(message: Message) -> None:
-            nonlocal started, size
-            size += len(message.get("body", b""))
+            nonlocal started
             if message["type"] == "http.response.body" and not message.get("more_body"):
                 # Before the last part is sent: its client may use the id again at once.
                 session.since = time.monotonic()
@@ -196,7 +192,6 @@ class Sessions:
             session.open -= 1
             session.since = time.monotonic()
             session.ids -= own
-        return size
 
     async def _make_room(self, scope: Scope) -> None:
         """End idle sessions until there is room for those that are being opened."""
