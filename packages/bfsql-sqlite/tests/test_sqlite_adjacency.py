@@ -37,6 +37,7 @@ def short_rows(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "SPAN", 4)
     monkeypatch.setattr(edge_tables, "TYPE_ROW", 5)
     monkeypatch.setattr(adjacency, "BATCH_EDGES", 7)
+    monkeypatch.setattr(adjacency, "CHUNK", 2)
     monkeypatch.setattr(adjacency, "_LISTS_AT_ONCE", 4)
 
 
@@ -195,7 +196,7 @@ def test_more_edges_than_a_batch_of_the_usual_size_come_in_several() -> None:
         whole = edges.ranges(graph, np.array([0], np.int32))
         parts = list(cut(whole, adjacency.BATCH_EDGES))
         assert [part.total for part in parts] == [adjacency.BATCH_EDGES, 10]
-        ends = [edges.read(graph, part)[1] for part in parts]
+        ends = [edges.read(graph, part).objects for part in parts]
         assert (np.concatenate(ends) == np.arange(count)).all()
         lists = np.arange(count, dtype=np.int32) + edges.entering
         assert edges.ranges(graph, lists).total == count

@@ -495,6 +495,11 @@ def start_in_call(work: Coroutine[Any, Any, T]) -> asyncio.Task[T] | None:
     return under_way.begin(work)
 
 
+def omissions() -> tuple[Omission, ...]:
+    """What is missing from the data that was returned to the current call so far."""
+    return (_current.get() or Scope()).omissions
+
+
 def omitted(*omissions: Omission) -> None:
     """Report that something is missing from the returned data; ignored outside of a call."""
     (_current.get() or Scope()).add(omissions)

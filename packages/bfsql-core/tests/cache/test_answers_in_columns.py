@@ -11,8 +11,8 @@ from bfsql import Graph, Limits, call
 from bfsql.cache import CachedGraphDb
 from bfsql.engine import path
 from bfsql.errors import ToolError
-from bfsql.integers import IntArray, Ring
-from bfsql.models import EdgeRecord, NodeRecord
+from bfsql.integers import IntArray, NodeBatch, Ring
+from bfsql.models import EdgeRecord, NodeRecord, Omission
 from bfsql_test_support.backends.columns import ColumnsOverMemory, PlainColumns
 
 RECORDS = [
@@ -22,9 +22,14 @@ RECORDS = [
 
 
 class Counted(PlainColumns):
-    """Columns that count how many rings are read."""
+    """Columns that count how many rings and sets of nodes are read."""
 
-    rings_read = 0
+    rings_read = sets_read = 0
+
+    async def nodes(self, *selection) -> AsyncGenerator[NodeBatch]:
+        Counted.sets_read += 1
+        async for batch in super().nodes(*selection):
+            yield batch
 
     async def rings(self, handles: IntArray, **part) -> AsyncGenerator[Ring]:
         Counted.rings_read += 1
@@ -38,7 +43,7 @@ class Watched(ColumnsOverMemory):
 
 @pytest.fixture(autouse=True)
 def nothing_read() -> None:
-    Counted.rings_read = 0
+    Counted.rings_read = Counted.sets_read = 0
 
 
 def opened(limits: Limits | None = None, **options) -> Graph:
@@ -86,6 +91,68 @@ async def test_the_same_path_is_walked_once_whatever_is_shown_of_it() -> None:
     assert Counted.rings_read == 2
 
 
+async def test_a_path_with_conditions_is_walked_once_whatever_is_shown_of_it() -> None:
+    graph, plain = opened(), Graph(Watched(RECORDS), "", Limits(), None)
+    path = {"seeds": ["n1"], "path": ["<-knows-", "-knows-> thing[rank<30]"], "where": ["1.rank<9"]}
+    for shown in (
+        {},
+        {"limit": 5, "offset": 20},
+        {"limit": 5, "sort_by": "-rank"},
+        {"show": "ends", "facets": ["rank"]},
+        {"measure": ["max(1.rank)"]},
+    ):
+        cached = await graph.bfs_query(**path, **shown)
+        read = Counted.rings_read
+        assert cached.text == (await plain.bfs_query(**path, **shown)).text
+        Counted.rings_read = read
+    assert Counted.rings_read == 2
+
+
+async def test_conditions_and_the_steps_that_they_apply_to_make_another_path() -> None:
+    graph, plain = opened(), Graph(Watched(RECORDS), "", Limits(), None)
+    for asked in (
+        {},
+        {"where": ["rank<9"]},
+        {"where": ["rank<19"]},
+        {"where": ["rank<9"], "show": "1"},
+        {"where": ["rank<9"], "show": "walks"},
+        {"where": ["1.rank<9"], "show": "walks"},
+        {"exclude_node_types": ["other"]},
+        {"exclude_node_types": ["thing"]},
+        {"min_mentions": 2},
+        {},
+    ):
+        path = {"seeds": ["n1"], "path": ["<-knows-", "-knows->"], **asked}
+        for _ in range(2):
+            assert (await graph.bfs_query(**path)).text == (await plain.bfs_query(**path)).text
+
+
+async def test_what_the_store_left_out_is_noted_of_each_answer() -> None:
+    class Forgetful(Watched):
+        async def metadata_for_nodes_batch(self, ids, *keys):
+            call.omitted(Omission("n5", "values", 9, "rank"))
+            return await super().metadata_for_nodes_batch(ids, *keys)
+
+    graph = Graph(CachedGraphDb(Forgetful(RECORDS)), "", Limits(), None)
+    path = {"seeds": ["thing[name~1]"], "path": ["<-knows-"], "where": ["rank<9"]}
+    path |= {"topology_only": True}
+    first, again = [await graph.bfs_query(**path) for _ in range(2)]
+    assert "n5" in " ".join(first.content["notes"])
+    assert first.text == again.text
+    assert Counted.sets_read == Counted.rings_read == 2
+
+
+async def test_the_nodes_of_a_pattern_are_found_once_for_all_pages() -> None:
+    graph, plain = opened(), Graph(Watched(RECORDS), "", Limits(), None)
+    for page in ({"limit": 5}, {"limit": 5, "offset": 5}, {"max_hops": 1}):
+        set_of = {"seeds": ["thing[name~1]"], **page}
+        answer = await graph.bfs_query(**set_of)
+        read = Counted.sets_read
+        assert answer.text == (await plain.bfs_query(**set_of)).text
+        Counted.sets_read = read
+    assert Counted.sets_read == 1
+
+
 @pytest.mark.parametrize("is_whole", [True, False], ids=["whole", "cut off"])
 async def test_a_path_without_a_walk_is_held_unless_a_bound_cut_off_its_explanation(
     is_whole: bool, monkeypatch: pytest.MonkeyPatch
@@ -113,7 +180,7 @@ async def test_an_answer_is_good_for_the_time_to_live() -> None:
 
 
 async def test_an_answer_larger_than_half_of_the_cache_is_not_held() -> None:
-    graph = opened(maxsize=100)  # 40 nodes and 39 edges
+    graph = opened(maxsize=16)  # 40 nodes and 39 edges, which take the memory of 10 records
     for read in (1, 2):
         await graph.bfs_query(seeds=["n0"], max_hops=1, topology_only=True)
         assert Counted.rings_read == read

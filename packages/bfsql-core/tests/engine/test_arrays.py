@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from bfsql import arrays
 from bfsql.arrays import (
     Handles,
+    are_among,
     distinct,
     distinct_numbers,
     is_sparse,
@@ -110,3 +111,11 @@ def test_edges_within_a_set_are_found_in_parts_of_any_length(data, size, length)
     kept = [edge for edge in edges if edge[0] in members and edge[2] in members]
     assert list(zip(*(column.tolist() for column in found), strict=True)) == kept
     assert {column.dtype for column in found} == {np.dtype(np.int32)}
+
+
+@pytest.mark.parametrize("wanted", [[], [3], [3, 90], list(range(2, 99, 4))])
+@pytest.mark.parametrize("kind", [np.int8, np.int32])
+def test_wanted_numbers_are_found_one_by_one_or_in_a_table(wanted, kind):
+    numbers = np.array([*range(-2, 60), 3, 2], kind)
+    assert are_among(numbers, wanted).tolist() == [n in wanted for n in numbers.tolist()]
+    assert are_among(numbers[:0], wanted).tolist() == []

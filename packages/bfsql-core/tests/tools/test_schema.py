@@ -153,6 +153,26 @@ async def test_a_known_outline_costs_a_call_no_task():
         assert known._counting is counting
 
 
+async def test_a_call_that_does_not_wait_for_the_outline_ends_before_it_is_counted():
+    counted, during = asyncio.Event(), []
+
+    class Watched(MemoryBackend):
+        async def outline(self):
+            counted.set()
+            return await super().outline()
+
+        async def metadata_for_nodes_batch(self, ids, keys=None):
+            await asyncio.sleep(0)
+            during.append(counted.is_set())
+            return await super().metadata_for_nodes_batch(ids, keys)
+
+    async with open_graph(Watched(TRIALS)) as graph:
+        await graph.bfs_query(["Trial:*"])
+        await counted.wait()
+    assert during
+    assert not any(during)
+
+
 async def test_a_store_whose_outline_fails_is_asked_once_and_answers_without(caplog):
     class Failing(MemoryBackend):
         asked = 0

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Self, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from bfsql.arrays import Handles, marked
+from bfsql.arrays import Handles, are_among, concatenated, marked
 from bfsql.integers import BATCH_EDGES, NO_NODE, TRIPLE, IntArray, Ring
 from bfsql.models import EdgeDirection
 from bfsql_sqlite.edge_tables import END, ENTRIES, OFFSET, SPAN, rows_of
@@ -30,6 +30,7 @@ from bfsql_sqlite.packed_arrays import (
     rows_at,
     unpacked,
 )
+from bfsql_sqlite.queries import CHUNK
 
 PackedIntegers: TypeAlias = npt.NDArray[np.signedinteger[Any]]
 """Integers in the narrow type that the file uses."""
@@ -152,37 +153,48 @@ class Adjacency:
         kept = ends > starts
         return Ranges(lists[kept], starts[kept], (ends - starts)[kept]), int(ends[-1])
 
-    def read(self, connection: sqlite3.Connection, ranges: Ranges) -> tuple[IntArray, IntArray]:
-        """Predicates and other ends of entries, in the order of the ranges.
+    def read(
+        self, connection: sqlite3.Connection, ranges: Ranges, wanted: IntArray | None = None
+    ) -> Ring:
+        """Lists, predicates and other ends of entries, in the order of the ranges.
 
-        There is at least one range, and the ranges come from `ranges`.
+        There is at least one range, and the ranges come from `ranges`. Entries whose predicate is
+        not `wanted` are left out. The processor's caches hold the rows that are read at once.
         """
         _, starts, lengths = ranges
         firsts, lasts = starts // ENTRIES, (starts + lengths - 1) // ENTRIES
-        # Runs of consecutive rows.
-        new = firsts[1:] > lasts[:-1] + 1
-        froms = np.concatenate([firsts[:1], firsts[1:][new]])
-        sizes = np.concatenate([lasts[:-1][new], lasts[-1:]]) - froms + 1
-        # From the number of a row to its place among the read ones, by run.
-        shifts = np.cumsum(sizes) - sizes - froms
-        keys = np.arange(sizes.sum()) - np.repeat(shifts, sizes)
-        rows = rows_at(connection, "predicates, ends FROM entries", keys)
-        total = len(keys) * ENTRIES
-        predicates = array((data for data, _ in rows), self._width, total)
-        ends = array((data for _, data in rows), END, total)
-        if not (
-            0 <= predicates.min() <= predicates.max() < self._predicate_count
-            and 0 <= ends.min() <= ends.max() < self.nodes
-        ):
-            raise Damaged("an edge refers to a node or predicate that does not exist")
-        run = np.zeros(len(starts), np.int64)
-        np.cumsum(new, out=run[1:])
-        index = index_of(starts + shifts[run] * ENTRIES, lengths)
-        if isinstance(index, slice):
-            predicates, ends = predicates[index], ends[index]
-        else:
-            predicates, ends = predicates.take(index), ends.take(index)
-        return predicates.astype(np.int32), ends.astype(np.int32, copy=False)
+        rows = lasts - firsts + 1
+        rows[1:] -= firsts[1:] == lasts[:-1]
+        bounds = np.flatnonzero(np.diff(np.cumsum(rows) // CHUNK)) + 1
+        rings, columns = [], [np.split(one, bounds) for one in (*ranges, firsts, lasts)]
+        for lists, starts, lengths, firsts, lasts in zip(*columns, strict=True):
+            # Runs of consecutive rows.
+            new = firsts[1:] > lasts[:-1] + 1
+            froms = np.concatenate([firsts[:1], firsts[1:][new]])
+            sizes = np.concatenate([lasts[:-1][new], lasts[-1:]]) - froms + 1
+            # From the number of a row to its place among the read ones, by run.
+            shifts = np.cumsum(sizes) - sizes - froms
+            keys = np.arange(sizes.sum()) - np.repeat(shifts, sizes)
+            found = rows_at(connection, "predicates, ends FROM entries", keys)
+            predicates = array((one for one, _ in found), self._width, len(keys) * ENTRIES)
+            ends = array((one for _, one in found), END, len(keys) * ENTRIES)
+            run = np.zeros(len(firsts), np.int64)
+            np.cumsum(new, out=run[1:])
+            index = index_of(starts + shifts[run] * ENTRIES, lengths)
+            if isinstance(index, slice):
+                predicates, ends = predicates[index], ends[index]
+            else:
+                predicates, ends = predicates.take(index), ends.take(index)
+            if not (
+                0 <= predicates.min() <= predicates.max() < self._predicate_count
+                and 0 <= ends.min() <= ends.max() < self.nodes
+            ):
+                raise Damaged("an edge refers to a node or predicate that does not exist")
+            ring = Ring(np.repeat(lists, lengths), predicates, ends)
+            if wanted is not None:
+                ring = marked(ring, are_among(predicates, wanted.tolist()))
+            rings.append(Ring(*(column.astype(np.int32, copy=False) for column in ring)))
+        return concatenated(rings)
 
     def small_ring(
         self, connection: sqlite3.Connection, nodes: Sequence[int], part: NumberedEdgeFilter = WHOLE
@@ -321,14 +333,7 @@ class Adjacency:
         Entering edges that come from a node in `requested` are left out, because they are read as
         leaving edges as well; and so are those whose predicate is not `wanted`.
         """
-        predicates, ends = self.read(connection, ranges)
-        owners = np.repeat(ranges.lists, ranges.lengths)
-        if wanted is not None:
-            of_wanted = np.zeros(self._predicate_count, bool)
-            of_wanted[wanted] = True
-            owners, predicates, ends = marked(
-                Ring(owners, predicates, ends), of_wanted.take(predicates)
-            )
+        owners, predicates, ends = self.read(connection, ranges, wanted)
         cut = int(np.searchsorted(owners, np.int32(self.entering)))  # an int would copy them
         if cut == len(owners):
             return Ring(owners, predicates, ends)
@@ -429,8 +434,8 @@ class Adjacency:
         starts = integers(numbers)
         if not (starts[0] >= 0 and starts[-1] < self.edges and (np.diff(starts) > 0).all()):
             raise Damaged("there is evidence for an edge that does not exist")
-        ones = np.ones(len(starts), np.int64)
-        columns = self.read(connection, Ranges(np.empty(0, np.int32), starts, ones))
+        nowhere, ones = np.zeros(len(starts), np.int32), np.ones(len(starts), np.int64)
+        _, *columns = self.read(connection, Ranges(nowhere, starts, ones))
         return list(zip(*(column.tolist() for column in columns), strict=True))
 
 

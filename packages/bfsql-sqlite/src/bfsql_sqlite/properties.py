@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bfsql import call
+from bfsql.arrays import are_among
 from bfsql.integers import BoolArray, IntArray
 from bfsql.models import NO_METADATA
 from bfsql.models.comparison import Literal, Scalar, compared, moment_in, number_in
@@ -116,7 +117,8 @@ class _Dictionary:
     def __init__(self, reader: Reader, column: Property) -> None:
         self._reader = reader
         self._column = column
-        self._rows: dict[int, tuple[bytes, list[bytes], list[bytes]]] = {}
+        self._rows: dict[int, tuple[bytes, bytes, bytes]] = {}
+        self._texts: dict[int, list[bytes]] = {}
 
     def value(self, code: int) -> Scalar:
         """The value of a code, numbers as text: they are compared alike."""
@@ -133,12 +135,15 @@ class _Dictionary:
     def _kind_and_text(self, code: int) -> tuple[int, str]:
         row, place = divmod(code - FIRST, VALUES)
         kinds, texts, _ = self._row(row)
-        return kinds[0 if len(kinds) == 1 else place], texts[place].decode()
+        if row not in self._texts:
+            self._texts[row] = texts.split(SEPARATOR)
+        return kinds[0 if len(kinds) == 1 else place], self._texts[row][place].decode()
 
     def place(self, folded: bytes, bisect: Callable[..., int]) -> int:
         """The place of a text among the folded ones; `bisect_left` or `bisect_right` on ties."""
-        row = bisect(range(self._column.rows), folded, key=lambda row: self._row(row)[2][0]) - 1
-        return 0 if row < 0 else row * VALUES + bisect(self._row(row)[2], folded)
+        first = lambda row: self._row(row)[2].partition(SEPARATOR)[0].lower()
+        row = max(0, bisect(range(self._column.rows), folded, key=first) - 1)
+        return row * VALUES + bisect(self._row(row)[2].lower().split(SEPARATOR), folded)
 
     def kinds(self, start: int, stop: int) -> npt.NDArray[np.uint8]:
         """The kinds of the values from one place to another."""
@@ -161,13 +166,12 @@ class _Dictionary:
         rows = self._select("texts, folded", first, last)
         return [texts.lower() if folded is None else folded for texts, folded in rows]
 
-    def _row(self, row: int) -> tuple[bytes, list[bytes], list[bytes]]:
-        found = self._rows.get(row)
-        if found is None:
+    def _row(self, row: int) -> tuple[bytes, bytes, bytes]:
+        """Kinds, texts and texts that are folded but for ASCII."""
+        if row not in self._rows:
             [(kinds, texts, folded)] = self._select("kinds, texts, folded", row, row + 1)
-            folded = texts.lower() if folded is None else folded
-            found = self._rows[row] = kinds, texts.split(SEPARATOR), folded.split(SEPARATOR)
-        return found
+            self._rows[row] = kinds, texts, texts if folded is None else folded
+        return self._rows[row]
 
     def _select(self, what: str, first: int, last: int) -> list[Any]:
         k = self._column.k
@@ -343,9 +347,10 @@ def select(
         The handles of the nodes that meet all conditions; and of those that have to be judged by
         their records.
     """
-    sure, unsure = [], []
+    sure, unsure, numbers = [], [], np.flatnonzero(wanted).tolist()
     for row in rows:
-        kept = wanted.take(types[row * NODES : (row + 1) * NODES])
+        own = types[row * NODES : (row + 1) * NODES]
+        kept = own >= 0 if len(numbers) == len(wanted) - 1 else are_among(own, numbers)
         unread = np.zeros(len(kept), bool)
         for test in tests:
             if not kept.any():
@@ -371,7 +376,8 @@ def _row(test: Test, row: int, length: int, reader: Reader) -> tuple[BoolArray, 
             at = slice(len(codes)) if places is None else np.frombuffer(places, PLACE)
             _mark(present, at, codes != ABSENT)
             if operator not in ("has", "lacks"):
-                _mark(met, at, test.met.take(codes))
+                if test.met.any():
+                    _mark(met, at, test.met.take(codes))
                 _mark(unread, at, codes == UNREAD)
     elif not test.is_absent:
         unread[:] = True

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bfsql import call
-from bfsql.arrays import Handles, LongArray, distinct_numbers, places_of, ranges, runs
+from bfsql.arrays import Handles, LongArray, at, distinct_numbers, marked, places_of, ranges, runs
 from bfsql.integers import BoolArray, IntArray, Ring
 from bfsql.models import MOST_PATHS, EdgeDirection
 
@@ -48,20 +48,17 @@ class Arcs:
         The edges have one of the nodes at either end, each once. With a direction, they are taken
         only in that direction.
         """
-        subjects, predicates, objects = ring
-        parts: list[tuple[IntArray, IntArray, IntArray, BoolArray]] = []
+        parts: list[Arcs] = []
         if direction != "in":
-            leaves = nodes.has(subjects)
-            parts.append(
-                (subjects[leaves], predicates[leaves], objects[leaves], np.ones(leaves.sum(), bool))
-            )
+            leaving = marked(ring, nodes.has(ring.subjects))
+            parts.append(cls(*leaving, np.ones(len(leaving.subjects), bool)))
         if direction != "out":
-            enters = nodes.has(objects)
-            loops = subjects == objects
+            enters = nodes.has(ring.objects)
             if direction is None:
-                enters &= ~loops
-            parts.append((objects[enters], predicates[enters], subjects[enters], loops[enters]))
-        return cls(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+                enters &= ring.subjects != ring.objects
+            subjects, predicates, objects = marked(ring, enters)
+            parts.append(cls(objects, predicates, subjects, subjects == objects))
+        return parts[0] if len(parts) == 1 else cls.joined(parts)
 
     @classmethod
     def joined(cls, sets: Sequence[Arcs]) -> Arcs:
@@ -76,7 +73,16 @@ class Arcs:
 
     def selected(self, arcs: BoolArray | npt.NDArray[np.intp]) -> Arcs:
         """The arcs that a mask selects, or those at some places."""
-        return Arcs(self.origins[arcs], self.predicates[arcs], self.ends[arcs], self.along[arcs])
+        if arcs.dtype == bool and arcs.all():
+            return self
+        places = np.flatnonzero(arcs) if arcs.dtype == bool else arcs.astype(np.intp, copy=False)
+        columns = at(Ring(self.origins, self.predicates, self.ends), places)
+        return Arcs(*columns, self.along.take(places))
+
+    def may_share_edges(self, other: Arcs) -> bool:
+        """Whether some edges have a predicate in common."""
+        one, two = (set(distinct_numbers(arcs.predicates).tolist()) for arcs in (self, other))
+        return not one.isdisjoint(two)
 
     def runs(self, size: int) -> tuple[npt.NDArray[np.intp], BoolArray]:
         """An order in which equal arcs are adjacent, and a mask of the first of each run."""
@@ -225,7 +231,7 @@ class Junction:
         first, second = self._first, self._second
         back = np.full(len(second), -1, np.int64)
         on = np.full(len(first), -1, np.int64)
-        if self._turning:
+        if self._turning or not first.may_share_edges(second):
             return back, on
         begins = Handles(self._size, distinct_numbers(second.ends))
         ones = np.flatnonzero(begins.has(first.origins))

@@ -20,20 +20,13 @@ import numpy as np
 import numpy.typing as npt
 
 from bfsql import call
-from bfsql.abc import GraphDbInterface
+from bfsql.abc import GraphDbInterface, NormalizedBackend
 from bfsql.arrays import are_named, at, distinct_numbers
 from bfsql.engine.plan import Query
-from bfsql.engine.properties import Tally, Values, properties_of
+from bfsql.engine.properties import Part, Properties, Tally, Values, properties_of
 from bfsql.engine.thresholds import MOST_VALUES
 from bfsql.integers import BoolArray, IntArray, IntegerGraph, Ring
-from bfsql.models import (
-    ConditionTally,
-    Metadata,
-    Path,
-    PathQuery,
-    RelationCondition,
-    ScopedRelation,
-)
+from bfsql.models import ConditionTally, Path, PathQuery, RelationCondition, ScopedRelation
 from bfsql.models.condition import Condition
 from bfsql.models.spelling import KnownNames
 from bfsql.query.properties import condition
@@ -74,13 +67,16 @@ class Conditions:
         idle: The conditions on relations that applied to no node; those that do are removed.
         stripped: Keys of edge metadata that traversals leave out; they count as absent.
 
+    Attributes:
+        are_repeatable: Whether later calls may reuse what is left: without hooks and relations.
+
     Raises:
         ToolError: A condition cannot be read.
     """
 
     def __init__(
         self,
-        db: GraphDbInterface,
+        db: NormalizedBackend,
         columns: IntegerGraph,
         query: Query,
         names: Names,
@@ -105,6 +101,7 @@ class Conditions:
         self._conditions = self._read()
         self._values: defaultdict[str, Values] = defaultdict(partial(Values, MOST_VALUES))
         self._tallies: defaultdict[Subject, Tally] = defaultdict(Tally)
+        self.are_repeatable = not self._relations and (db.knows_operator("has") or not self)
 
     def __bool__(self) -> bool:
         """Whether any filter is set."""
@@ -184,7 +181,7 @@ class Conditions:
         places = np.flatnonzero(_about(active, ring.predicates, names))
         keys = {c.key for c in active} - self._stripped
         read = properties_of(self._db, self._columns, at(ring, places), keys)
-        meet = partial(self._meet, active, names, hidden=self._stripped)
+        meet = partial(self._meet, active, names)
         return await _filtered(kept, places, ring.predicates, read, meet, len(active))
 
     def _read(self) -> list[Condition]:
@@ -206,21 +203,20 @@ class Conditions:
         self,
         conditions: Sequence[Condition],
         names: Sequence[str],
-        metadata: Sequence[Metadata],
+        properties: Properties,
         kinds: IntArray,
         *,
-        hidden: Collection[str] = (),
         least: int = 1,
     ) -> BoolArray:
-        """Which nodes or edges some conditions keep; `hidden` keys count as absent."""
+        """Which nodes or edges some conditions keep; a key without values counts as absent."""
         groups: dict[Subject, list[Condition]] = {}
         for one in conditions:
             groups.setdefault(_subject(one), []).append(one)
         numbers: dict[str, IntArray] = {}
         for key in {one.key for one in conditions}:
-            known = [None if key in hidden else one.get(key) for one in metadata]
+            known = properties.get(key) or [None] * len(kinds)
             numbers[key] = self._values[key].numbers(known)
-        stays = np.ones(len(metadata), bool)
+        stays = np.ones(len(kinds), bool)
         for subject, group in groups.items():
             own = np.flatnonzero(_about(group, kinds, names))
             values = self._values[group[0].key]
@@ -228,8 +224,8 @@ class Conditions:
                 group, numbers[group[0].key][own], values, absent=self._spares(group[0])
             )
         if least > 1:
-            mentions = (_mentions(one, least) >= least for one in metadata)
-            stays &= np.fromiter(mentions, bool, len(metadata))
+            mentions = (_mentions(one, least) >= least for one in properties[MENTIONS])
+            stays &= np.fromiter(mentions, bool, len(kinds))
         return stays
 
     def _spares(self, one: Condition) -> bool:
@@ -266,16 +262,16 @@ async def _filtered(  # noqa: PLR0917 - what nodes and edges have in common
     keep: BoolArray,
     places: npt.NDArray[np.intp],
     kinds: IntArray,
-    read: AsyncGenerator[tuple[slice, list[Metadata]]],
-    meet: Callable[[Sequence[Metadata], IntArray], BoolArray],
+    read: AsyncGenerator[Part],
+    meet: Callable[[Properties, IntArray], BoolArray],
     comparisons: int,
 ) -> BoolArray:
     """Which nodes or edges are kept: those at some places if their metadata meets conditions."""
     async with aclosing(read) as parts:
-        async for part, metadata in parts:
+        async for part, properties in parts:
             here = places[part]
-            work = partial(meet, metadata, kinds[here])
-            size = len(metadata) * comparisons + call.held_items()
+            work = partial(meet, properties, kinds[here])
+            size = len(here) * comparisons + call.held_items()
             keep[here] = await off_loop(size, work)
     return keep
 
@@ -298,8 +294,7 @@ def _named(names: Sequence[str], numbers: IntArray) -> list[str]:
     return [names[number] for number in distinct_numbers(numbers).tolist()]
 
 
-def _mentions(metadata: Metadata, otherwise: int) -> float | Decimal:
-    value = metadata.get(MENTIONS)
+def _mentions(value: object, otherwise: int) -> float | Decimal:
     if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
         return value if value == value else otherwise  # noqa: PLR0124 - NaN is not a number
     return otherwise  # "a value that is no number counts as absent"

@@ -83,7 +83,7 @@ class Executor:
         self.undecided: set[int] = set()
         self.unlike: dict[str, int | None] = {}
         self._matched: set[RelationCondition] = set()
-        self._db, self._stripped = db, stripped
+        self._db, self._stripped = db, frozenset(stripped)
         self.columns = columns_of(db)
         self.bounds = Bounds.of(self.columns, max_nodes, max_edges)
         self._kinds: dict[Kind, Callable[[Plan, Conditions, StepArcs | None], Awaitable[Finding]]]
@@ -158,22 +158,18 @@ class Executor:
         return await self._run(plan)
 
     async def _run(self, plan: Plan) -> AnswerTable:
-        """The table of a plan; one that was found earlier without any filter is reused."""
+        """The table of a plan; one that was found earlier is reused."""
         conditions = await self._conditions(plan.filters or plan.query)
         along = await self._along(plan.along)
-        cache = self.columns.answer_cache
-        if conditions or (along is not None and along.has_conditions):
-            cache = None
-        if cache is None:
-            return (await self._kinds[plan.kind](plan, conditions, along))[0]
+        reusable = conditions.are_repeatable and (along is None or not along.has_conditions)
+        cache = self.columns.answer_cache if reusable else None
         # The type of the columns tells whether properties are redacted: a graph without what a hook
         # redacts shares the cache of the whole graph.
-        request = (type(self.columns), self.bounds, plan.request)
-        table: AnswerTable | None = cache.find(request)
+        request = (type(self.columns), self.bounds, self._stripped, plan.request)
+        table: AnswerTable | None = None if cache is None else cache.find(request)
         if table is None:
             table, is_whole = await self._kinds[plan.kind](plan, conditions, along)
-            under_way = call.current()
-            if is_whole and not (under_way and under_way.omissions):  # which go with no table
+            if cache is not None and is_whole and not call.omissions():  # which go with no table
                 cache.keep(request, table, table.size)
         return table
 

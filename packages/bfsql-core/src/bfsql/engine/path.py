@@ -246,12 +246,14 @@ class PathReader:
     def _joined(self, number: int, arcs: Arcs, *, backwards: bool) -> Arcs:
         """The arcs that meet an arc of a layer read before that is another edge."""
         layer, size = self.layers[number], self.columns.size
-        if not backwards and not layer.before:
+        beside = self._layers_after(number) if backwards else layer.before
+        # They begin, or end, at nodes of these, which bars only edges that are taken twice.
+        if self._turning or not any(self.arcs[n].may_share_edges(arcs) for n in beside):
             return arcs
         met = np.zeros(len(arcs), bool)
         if backwards and self._is_last(layer):
             met = Handles(size, self.targets).has(arcs.ends)
-        for n in self._layers_after(number) if backwards else layer.before:
+        for n in beside:
             pair = (arcs, self.arcs[n]) if backwards else (self.arcs[n], arcs)
             met |= Junction(*pair, size, turning=self._turning).meets(backwards=backwards)
         return arcs.selected(met)

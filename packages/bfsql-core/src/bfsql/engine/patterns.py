@@ -13,6 +13,7 @@ import logging
 import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
+from typing import Any
 
 import numpy as np
 
@@ -20,11 +21,11 @@ from bfsql import call
 from bfsql.abc import NormalizedBackend
 from bfsql.engine.conditions import RelationFilter
 from bfsql.engine.plan import Bounds
-from bfsql.engine.properties import Values, properties_of
+from bfsql.engine.properties import Values, columnar, properties_of
 from bfsql.engine.thresholds import MOST_VALUES, NODE_BYTES
 from bfsql.errors import SetTooLarge
 from bfsql.integers import NO_NODES, BoolArray, IntArray, IntegerGraph, NodeBatch, Place
-from bfsql.models import Metadata, Pattern, PropertyCondition
+from bfsql.models import NO_METADATA, Pattern, PropertyCondition
 from bfsql.workers import off_loop
 
 log = logging.getLogger("bfsql")
@@ -55,7 +56,7 @@ class PatternSearch:
         self._counted: dict[Pattern, int] = {}  # while all nodes were compared anyway
 
     async def place(self, pattern: Pattern, most: int | None = None) -> Place:
-        """The nodes of a pattern, in the order of their ids.
+        """The nodes of a pattern, in the order of their ids; those found earlier are reused.
 
         Args:
             pattern: The pattern.
@@ -67,6 +68,16 @@ class PatternSearch:
             SetTooLarge: There are more nodes.
             TimeoutError: The deadline passed.
         """
+        cache = self._columns.answer_cache if self._is_shared(pattern) else None
+        request = (type(self._columns), self._bounds, pattern, most)
+        place: Place | None = None if cache is None else cache.find(request)
+        if place is None:
+            place = await self._search(pattern, most)
+            if cache is not None and not call.omissions():
+                cache.keep(request, place, 1 + len(place.handles) // 32)
+        return place
+
+    async def _search(self, pattern: Pattern, most: int | None) -> Place:
         bound = self._bounds.nodes if most is None else most
         batches: list[tuple[IntArray, IntArray]] = [(NO_NODES, NO_NODES)]
         count = 0
@@ -175,6 +186,10 @@ class PatternSearch:
         """Whether the store yields only nodes that meet a condition, if it is given."""
         return self._is_pushed(one) and self._columns.filters_exactly(one)
 
+    def _is_shared(self, pattern: Pattern) -> bool:
+        """Whether its nodes are the same in all calls; what hooks redact may depend on the caller."""
+        return self._db.knows_operator("has") and not pattern.relations
+
     def _is_pushed(self, one: PropertyCondition) -> bool:
         return one.key != _ID and self._db.knows_operator(one.operator)
 
@@ -184,25 +199,25 @@ class PatternSearch:
         """Which nodes of a batch meet each condition that the store does not compare exactly."""
         if not conditions:
             return []
-        records: list[Metadata] = []
-        ids = await self._columns.ids(batch.handles)
+        known: dict[str, list[Any]] = {key: [] for key in values}
         if batch.metadata:
-            records = [batch.metadata.get(one, {}) for one in ids]
+            ids = await self._columns.ids(batch.handles)
+            known = columnar([batch.metadata.get(one, NO_METADATA) for one in ids], values)
         else:
             read = properties_of(self._db, self._columns, batch.handles, values.keys())
             async with aclosing(read) as parts:
-                async for _, some in parts:
-                    records += some
+                async for _, part in parts:
+                    for key, of_key in part.items():
+                        known[key] += of_key
 
         def compare() -> list[BoolArray]:
             met: list[BoolArray] = []
             for one in conditions:
-                known = values[one.key]
-                numbers = known.numbers([record.get(one.key) for record in records])
-                met.append(known.meeting(one)[numbers])
+                numbers = values[one.key].numbers(known[one.key])
+                met.append(values[one.key].meeting(one)[numbers])
             return met
 
-        size = len(records) * len(conditions) + call.held_items()
+        size = len(batch.handles) * len(conditions) + call.held_items()
         return await off_loop(size, compare)
 
 

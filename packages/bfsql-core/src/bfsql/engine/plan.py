@@ -57,18 +57,20 @@ class Plan:
 
     @property
     def request(self) -> Hashable:
-        """What makes the answers of two plans the same, where neither has filters."""
-        query = self.query
-        ends = [
+        """What makes the answers of two plans the same, unless they count relations."""
+        query, where = self.query, tuple(self.query.where)
+        ends: list[Hashable] = [
             nodes and (*(place.text for place in nodes.places), nodes.handles.tobytes())
             for nodes in (self.seeds, self.targets)
         ]
+        ends += [where, tuple(query.exclude_node_types), query.min_mentions]
         if isinstance(query, PathQuery):
             # A condition on relations, whose query has no seeds, is read for nodes in any portions,
             # so what leads on from a dead end would differ by store.
             named = bool(query.seeds)
             steps = query.ordered_step, counted_steps(query), query.comparisons
-            return (query.path, *ends, *steps, named)
+            filters = self.filters and self.filters.path, where and query.shown_step
+            return (query.path, *ends, *steps, named, *filters)
         if isinstance(query, IntersectionQuery):
             return (self.kind, *ends, query.k, self.smallest, self.connect)
         return (self.kind, *ends, query.max_hops, query.along)

@@ -13,7 +13,7 @@ from contextlib import aclosing
 from functools import partial
 from math import inf
 from types import NoneType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +30,10 @@ from bfsql.models.condition import Condition, PropertyCondition
 from bfsql.models.parts import present
 from bfsql.workers import off_loop
 
+Properties: TypeAlias = Mapping[str, Sequence[Any]]
+"""By key: the value of each of some nodes or edges, None where it is absent."""
+Part: TypeAlias = tuple[slice, Properties]
+
 _PLAIN = (str, int, float, bool)
 """Types whose equal values have one number."""
 _UNMET, _MET, _UNLIKE = range(3)
@@ -38,15 +42,16 @@ _UNMET, _MET, _UNLIKE = range(3)
 
 async def _of_nodes(
     db: GraphDbInterface, columns: IntegerGraph, handles: IntArray, keys: Collection[str]
-) -> AsyncGenerator[tuple[slice, list[Metadata]]]:
-    """Metadata of nodes: brought with the nodes, or read in a batch for each part."""
+) -> AsyncGenerator[Part]:
+    """Properties of nodes: brought with the nodes, or read in a batch for each part."""
     wanted = set(keys)
     for part in _parts(len(handles)):
         call.check()
         if len(handles) >= MANY_NODES and "id" not in wanted:
-            columnar = await _from_columns(columns, handles[part], wanted)
-            if columnar is not None:
-                yield part, columnar
+            of = {k: await call.within(columns.property_values(handles[part], k)) for k in wanted}
+            found = {key: values for key, values in of.items() if values is not None}
+            if len(found) == len(wanted):
+                yield part, found
                 continue
         ids = await call.within(columns.ids(handles[part]))
         own = columns.node_metadata
@@ -56,44 +61,31 @@ async def _of_nodes(
         records = [_both(own.get(i), read.get(i)) for i in ids]
         if "id" in wanted:  # "where there is none the entity's id" (`protocol.md` 34)
             records = [{"id": i, **one} for i, one in zip(ids, records, strict=True)]
-        yield part, records
-
-
-async def _from_columns(
-    columns: IntegerGraph, handles: IntArray, keys: Collection[str]
-) -> list[Metadata] | None:
-    """Some keys of the metadata of nodes by the store's columns; None if it lacks one of them."""
-    ordered = sorted(keys)
-    values = []
-    for key in ordered:
-        column = await call.within(columns.property_values(handles, key))
-        if column is None:
-            return None
-        values.append(column)
-
-    def records() -> list[Metadata]:
-        return [dict(zip(ordered, row, strict=True)) for row in zip(*values, strict=True)]
-
-    return await off_loop(len(handles), records)
+        yield part, columnar(records, wanted)
 
 
 async def _of_edges(
     db: GraphDbInterface, columns: IntegerGraph, ring: Ring, keys: Collection[str]
-) -> AsyncGenerator[tuple[slice, list[Metadata]]]:
-    """Metadata of edges; no keys, no reads."""
+) -> AsyncGenerator[Part]:
+    """Properties of edges; no keys, no reads."""
     for part in _parts(len(ring.subjects)):
         call.check()
         if not keys:
-            yield part, [NO_METADATA] * len(ring.subjects[part])
+            yield part, {}
             continue
         edges = await _triples(columns, Ring(*(column[part] for column in ring)))
         read = await call.within(db.metadata_for_edges_batch(edges, keys))
-        yield part, [read.get(edge, NO_METADATA) for edge in edges]
+        yield part, columnar([read.get(edge, NO_METADATA) for edge in edges], keys)
+
+
+def columnar(records: Sequence[Metadata], keys: Collection[str]) -> dict[str, list[Any]]:
+    """The values of some keys of each record, by key."""
+    return {key: [one.get(key) for one in records] for key in keys}
 
 
 def properties_of(
     db: GraphDbInterface, columns: IntegerGraph, things: IntArray | Ring, keys: Collection[str]
-) -> AsyncGenerator[tuple[slice, list[Metadata]]]:
+) -> AsyncGenerator[Part]:
     """Some keys of the metadata of nodes or of edges, in parts.
 
     Args:
@@ -103,8 +95,8 @@ def properties_of(
         keys: The keys.
 
     Yields:
-        The places of the nodes or edges of a part, and the metadata of each, whose bytes the call
-        holds until the next part.
+        The places of the nodes or edges of a part, and the values of each key, whose bytes the
+        call holds until the next part.
 
     Raises:
         TimeoutError: The deadline passed.
@@ -246,17 +238,17 @@ async def property_columns(
     values = {key: Values() for key in keys}
     numbers: dict[str, list[IntArray]] = {key: [NO_HANDLES] for key in keys}
 
-    def add(metadata: Sequence[Metadata]) -> int:
+    def add(part: Properties) -> int:
         """Add a part of the columns; return the bytes of its new values."""
         before = sum(one.bytes for one in values.values())
-        for key, of_key in numbers.items():
-            of_key.append(values[key].numbers([known.get(key) for known in metadata]))
+        for key, of_key in part.items():
+            numbers[key].append(values[key].numbers(of_key))
         return sum(one.bytes for one in values.values()) - before
 
     async with aclosing(properties_of(db, columns, things, keys)) as parts:
-        async for _, metadata in parts:
-            size = len(metadata) + call.held_items()
-            call.hold(await off_loop(size, partial(add, metadata)))
+        async for _, part in parts:
+            size = sum(map(len, part.values())) + call.held_items()
+            call.hold(await off_loop(size, partial(add, part)))
     return {key: Column(values[key], np.concatenate(parts)) for key, parts in numbers.items()}
 
 

@@ -28,6 +28,7 @@ from bfsql.arrays import (
     places_of,
 )
 from bfsql.engine.properties import LOOKED_AT, Column, common_keys, property_columns
+from bfsql.engine.thresholds import ARC_BYTES, EDGE_BYTES
 from bfsql.integers import IntArray, IntegerGraph, Ring
 from bfsql.models import AnswerGaps, DeadEnd, SchemaSummary, SortKeySummary, Triple
 from bfsql.models.comparison import Scalar, number_in, shown_as, unordered_text
@@ -129,9 +130,10 @@ class AnswerTable:
 
     @property
     def size(self) -> int:
-        """The number of nodes, edges, and arcs of walks."""
-        arcs = () if self.walks is None else self.walks.arcs
-        return len(self.nodes) + len(self.edges.subjects) + sum(map(len, arcs))
+        """The number of records that take as much memory: of nodes, edges, and arcs of walks."""
+        arcs = 0 if self.walks is None else sum(map(len, self.walks.arcs))
+        held = len(self.nodes) + len(self.edges.subjects)
+        return 1 + (EDGE_BYTES * held + ARC_BYTES * arcs) // 256
 
     def sorted(self, places: IntArray, order: SortKeySummary) -> AnswerTable:
         """The table with its listed nodes in another order.

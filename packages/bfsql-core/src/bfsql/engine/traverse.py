@@ -140,9 +140,7 @@ async def select(reach: AnswerTable, seeds: NodeSet, conditions: Conditions) -> 
             named = (place for place in seeds.places if place.named)
             removed = tuple(one.text for one in named if not members.has(one.handles).all())
             facts = replace(facts, removed_seeds=removed)
-        kept = await conditions.keeps_edges(edges, None)
-        if not kept.all():
-            edges = marked(edges, kept)
+        edges = marked(edges, await conditions.keeps_edges(edges, None))
         facts = replace(facts, conditions=conditions.facts)
     return await off_loop(size, lambda: AnswerTable.of(columns, nodes, types, edges, facts))
 

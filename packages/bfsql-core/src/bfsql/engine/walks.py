@@ -80,7 +80,6 @@ class Walks:
     Attributes:
         size: Upper bound (exclusive) of all handles.
         arcs: The arcs of each layer that lie on complete walks.
-        junctions: How the arcs of a layer meet those of a layer that may follow.
         walks_to: By layer and arc: the number of walks that lead to the arc, at most `MANY`.
         walks_on: By layer and arc: the number of ways in which walks continue after the arc with
             the next step, or end there, at most `MANY`.
@@ -103,19 +102,22 @@ class Walks:
         self.size = max(columns.size, 0 if pairs is None else len(pairs[1]))
         self.steps = layers[-1].step + 1
         self._starts, self.targets = starts, targets
-        self.arcs, self.junctions = list(arcs), self._junctions(arcs)
+        self.arcs = list(arcs)
         forwards, (leaving, again) = self._forwards(), self._backwards()
         kept = [(forwards[n] > 0) & ((leaving[n] > 0) | (again[n] > 0)) for n in range(len(layers))]
         if not all(mask.all() for mask in kept):
             self.arcs = [one.selected(mask) for one, mask in zip(arcs, kept, strict=True)]
-            self.junctions = self._junctions(self.arcs)
+            vars(self).pop("junctions", None)
         self.walks_to = [w[mask] for w, mask in zip(forwards, kept, strict=True)]
         self.walks_on = [w[mask] for w, mask in zip(leaving, kept, strict=True)]
         self.walks_again = [w[mask] for w, mask in zip(again, kept, strict=True)]
 
-    def _junctions(self, arcs: Sequence[Arcs]) -> dict[tuple[int, int], Junction]:
+    @cached_property
+    def junctions(self) -> dict[tuple[int, int], Junction]:
+        """How the arcs of a layer meet those of a layer that may follow."""
+        arcs, turning = self.arcs, self._turning
         return {
-            (before, n): Junction(arcs[before], arcs[n], self.size, turning=self._turning)
+            (before, n): Junction(arcs[before], arcs[n], self.size, turning=turning)
             for n, layer in enumerate(self.layers)
             for before in layer.before
         }

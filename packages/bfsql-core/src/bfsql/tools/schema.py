@@ -70,6 +70,7 @@ class GraphSchema:
         self._vocabulary = Vocabulary(Schema((), (), comprehensive=False))
         self._seen: dict[str, set[str]] = {"entity_types": set(), "predicates": set()}
         self._counting: asyncio.Task[None] | None = None
+        self._during: asyncio.Task[Any] | None = None
         self._damage: StoreDamaged | None = None
         self._not_before = 0.0
 
@@ -174,9 +175,10 @@ class GraphSchema:
     # --- the outline --------------------------------------------------------
 
     def count(self) -> None:
-        """Start counting in the background, unless that is under way or was just done."""
+        """Count in the background, after the current call, unless that is under way or done."""
         idle = self._counting is None or self._counting.done()
         if idle and time.monotonic() >= self._not_before:
+            self._during = call.start_in_call(asyncio.Event().wait())  # which ends with the call
             self._counting = asyncio.get_running_loop().create_task(self._count())
 
     async def outline(self, wait: float | None = None) -> tuple[Outline | None, bool]:
@@ -189,6 +191,8 @@ class GraphSchema:
         wait = WAIT_SECONDS if wait is None else wait
         self.count()
         assert self._counting is not None
+        if wait and self._during is not None:
+            self._during.cancel()
         if not self._counting.done():
             await asyncio.wait({self._counting}, timeout=call.seconds_left(wait, share=0.5))
         return self.known_outline, not self._counting.done()
@@ -211,6 +215,8 @@ class GraphSchema:
             await asyncio.wait([self._counting])
 
     async def _count(self) -> None:
+        if self._during is not None:
+            await asyncio.wait([self._during])
         try:
             with call.scope(seconds=OUTLINE_SECONDS, memory=self._memory()):
                 self.known_outline = known = await call.within(self._db.outline())
