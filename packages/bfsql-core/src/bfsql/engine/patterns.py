@@ -187,7 +187,7 @@ class PatternSearch:
         return self._is_pushed(one) and self._columns.filters_exactly(one)
 
     def _is_shared(self, pattern: Pattern) -> bool:
-        """Whether its nodes are the same in all calls; what hooks redact may depend on the caller."""
+        """Whether its nodes are those of all calls; what hooks redact may depend on the caller."""
         return self._db.knows_operator("has") and not pattern.relations
 
     def _is_pushed(self, one: PropertyCondition) -> bool:
