@@ -1,6 +1,7 @@
 """Answers as complete documents, and documents that are no results."""
 
 import json
+import threading
 from typing import Any
 
 import pytest
@@ -84,3 +85,15 @@ async def test_a_window_that_is_none_is_the_stores_fault() -> None:
         StoreUnavailable, match="the store of the test sent an answer that is not valid"
     ):
         await read_windows(Says(NUMBER, {"odd": True}), windows, 10, lambda _: None)
+
+
+async def test_a_large_answer_is_parsed_in_a_thread_and_a_number_that_is_none_is_no_answer() -> (
+    None
+):
+    def thread(_: Reply) -> int:
+        return threading.get_ident()
+
+    small, large = Says(NUMBER), Says(["x" * Dataset.large])
+    assert await small.read("SELECT", 1, thread) == threading.get_ident()
+    assert await large.read("SELECT", 1, thread) != threading.get_ident()
+    assert await small.read("SELECT", 1, lambda _: int("many")) is None

@@ -1,11 +1,15 @@
 """The outline: exact for small graphs, and a sample of large ones."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import pytest
 
+from bfsql import open_graph
 from bfsql.models import Relation
 from bfsql_sparql import SparqlBackend, backend
+from bfsql_sparql.dataset import Refused, Reply, TooSlow
 
 Serve = Callable[..., Awaitable[SparqlBackend]]
 
@@ -22,6 +26,8 @@ GRAPH = "\n".join(
         f"<{E}n1> <{E}q> _:blank .",
     ]
 )
+
+TYPED = "\n".join(line for line in GRAPH.splitlines() if "bare" not in line) + "\n"
 
 
 async def test_nodes_edges_and_properties_are_counted(serve_each: Serve) -> None:
@@ -75,3 +81,79 @@ async def test_of_a_graph_that_a_store_cannot_count_the_first_triples_are_a_samp
     assert outline.node_counts == {}
     assert outline.relations
     assert {relation.edges for relation in outline.relations} == {None}
+
+
+def counts_as(store: SparqlBackend, count: Callable[[float | None], Awaitable[None]]) -> None:
+    """Have a function waited for before each query that counts; it gets the query's seconds."""
+    dataset: Any = store._store.dataset
+    ask = dataset.reply
+
+    async def reply(query: str, seconds: float | None = None) -> Reply:
+        if "COUNT(" in query:
+            await count(seconds)
+        answer: Reply = await ask(query, seconds)
+        return answer
+
+    dataset.reply = reply
+
+
+@pytest.mark.parametrize("more", ["", f"<{E}n1> <{E}q> <{E}bare> ."], ids=["typed", "untyped"])
+async def test_an_endpoint_that_does_not_count_has_the_same_lists_and_a_sample(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, more: str
+) -> None:
+    async def refuse(_: float | None) -> None:
+        raise Refused("COUNT is not supported", 400)
+
+    monkeypatch.setattr(backend, "MOST_EDGES", 4)
+    monkeypatch.setattr(backend, "SAMPLE", 4)
+    store = await serve(TYPED + more)
+    types = await store.entity_types()
+    assert types == [f"{E}T", f"{E}U", *(["owl:Thing"] if more else [])]
+    counts_as(store, refuse)
+    assert await store.entity_types() == types
+    assert await store.comprehensive()
+    outline = await store.outline()
+    assert outline is not None
+    assert outline.relations_from == "sample"
+    async with open_graph(store) as graph:
+        text = (await graph.call("describe_schema", {})).text
+    assert "sample" in text
+
+
+async def test_a_first_count_that_takes_a_minute_delays_the_lists_little_and_no_later_count(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late = iter([True])
+
+    async def hang_once(seconds: float | None) -> None:
+        if next(late, False):
+            await asyncio.sleep(seconds or 60)
+            raise TooSlow("the time for one query is up")
+
+    monkeypatch.setattr(backend, "MOST_EDGES", 4)
+    monkeypatch.setattr(backend, "SAMPLE", 4)
+    store = await serve(TYPED, schema_timeout=2)
+    counts_as(store, hang_once)
+    async with asyncio.timeout(10), open_graph(store) as graph:
+        answer = await graph.call("describe_schema", {})
+    assert answer.content["entity_types"] == [f"{E}T", f"{E}U"]
+    assert answer.content["comprehensive"]
+    outline = await store.outline()
+    assert outline is not None
+    assert outline.node_counts == {f"{E}T": 3, f"{E}U": 3}
+
+
+async def test_of_60_000_relations_the_most_frequent_are_told_from_counts_of_all(
+    serve: Serve,
+) -> None:
+    nodes = [f"<{E}n{n}> <{TYPE}> <{E}T{n % 200}> ." for n in range(201)]
+    edges = (
+        f"<{E}n{n % 200}> <{E}p{n // 200}> <{E}n{(n * 7 + n // 200) % 200}> ."
+        for n in range(60_000)
+    )
+    outline = await (
+        await serve("\n".join([*nodes, *edges, f"<{E}n200> <{E}p0> <{E}n0> ."]))
+    ).outline()
+    assert outline is not None
+    assert outline.relations_from == "all"
+    assert outline.relations[0] == Relation(f"{E}T0", f"{E}p0", f"{E}T0", 2)

@@ -20,7 +20,7 @@ from bfsql import plugins, settings, tools
 from bfsql.abc import GraphDbInterface
 from bfsql.answers import Answer
 from bfsql.cache import MAX_RECORDS, Breaker, CachedGraphDb, CircuitBreakerBackend
-from bfsql.call import MAX_EDGES, MAX_NODES, Caller
+from bfsql.call import MAX_EDGES, MAX_NODES, Caller, start_optional
 from bfsql.errors import BfsqlError, StoreError, StoreUnavailable
 from bfsql.observer import NO_OBSERVERS, Observer, Observers
 from bfsql.plugins import NO_HOOKS, Hooks
@@ -296,7 +296,8 @@ async def _schema_in_time(graph: Graph) -> Schema | None:
         BfsqlError: The store reports a fault for the operator, and waiting would not help.
     """
     try:
-        return await asyncio.wait_for(graph.graph_schema.lists(), 3.0)
+        reading = start_optional(graph.graph_schema.lists())  # goes on for the first call
+        return await asyncio.wait_for(asyncio.shield(reading), 3.0)
     except StoreUnavailable as gone:
         log.warning("%s", gone)
         return None

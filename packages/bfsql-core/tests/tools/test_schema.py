@@ -284,6 +284,36 @@ async def test_a_store_that_was_empty_at_the_start_is_asked_again():
     assert len(await tool_calls.read(graph, "search_entities", query="Gout")) == 1
 
 
+class ReadsLong(MemoryBackend):
+    """Returns no types before it may."""
+
+    async def entity_types(self) -> list[str]:
+        self.readings += 1
+        await self.may_return.wait()
+        return await super().entity_types()
+
+
+async def test_lists_that_are_still_being_read_when_serving_begins_are_not_read_again():
+    backend = ReadsLong(TRIALS)
+    backend.readings, backend.may_return = 0, asyncio.Event()
+    async with open_graph(backend, hooks=()) as graph:
+        assert graph.schema is None
+        backend.may_return.set()
+        document = await tool_calls.read(graph, "describe_schema")
+    assert document["entity_types"] == ["Disease", "Trial"]
+    assert backend.readings == 1
+
+
+async def test_closing_the_graph_ends_the_reading_of_lists():
+    backend = ReadsLong(TRIALS)
+    backend.readings, backend.may_return = 0, asyncio.Event()
+    before = asyncio.all_tasks()
+    async with open_graph(backend, hooks=()) as graph:
+        assert graph.schema is None
+    async with asyncio.timeout(5):
+        await asyncio.gather(*asyncio.all_tasks() - before, return_exceptions=True)
+
+
 async def test_a_type_that_an_answer_contains_is_a_valid_filter_at_once():
     store = Growing([NodeRecord("a", "T", {"name": "A"}), NodeRecord("d1", "T")])
     async with open_graph(store) as graph:

@@ -24,12 +24,6 @@ from bfsql_sparql.dataset import Dataset, NoResults, Refused, Row, TooSlow, gath
 from bfsql_sparql.queries.graph import number_of
 from bfsql_sparql.settings import SparqlSettings
 
-LARGE = 256 * 1024
-"""Bytes of an answer from which it is decoded in a thread.
-
-Decoded here, 16 MB would hold up all other calls for 0.2 s. A change of threads for each small
-answer would make a call of one hop over files take 4.4 ms instead of 3.4 ms.
-"""
 ROUND = 500
 """Silent limits of endpoints are multiples of this, or powers of two."""
 GROWTH = 4
@@ -188,7 +182,7 @@ def is_round(count: int) -> bool:
 
 async def decoded(body: bytes, decode: Callable[[bytes], R]) -> R:
     """An answer, decoded in a thread if it is large."""
-    return decode(body) if len(body) < LARGE else await asyncio.to_thread(decode, body)
+    return decode(body) if len(body) < Dataset.large else await asyncio.to_thread(decode, body)
 
 
 def nonsense(dataset: Dataset, error: ValueError) -> StoreUnavailable:

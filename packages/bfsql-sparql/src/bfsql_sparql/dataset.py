@@ -82,6 +82,13 @@ class Dataset(ABC):
     prefixes: Mapping[str, str] = MappingProxyType({})
     """Prefixes that the store itself declares; those of the settings take precedence."""
 
+    large = 256 * 1024
+    """Bytes of an answer from which it is decoded in a thread.
+
+    Decoded here, 16 MB would hold up all other calls for 0.2 s. A change of threads for each small
+    answer would make a call of one hop over files take 4.4 ms instead of 3.4 ms.
+    """
+
     @abstractmethod
     async def reply(self, query: str, seconds: float | None = None) -> Reply:
         """Send one SELECT or ASK query.
@@ -128,20 +135,23 @@ class Dataset(ABC):
             TimeoutError: The call's deadline has passed.
             StoreError: The store is unavailable, or cannot be used.
         """
-        return await self._read(query, seconds, lambda reply: truth(reply.body))
+        return await self.read(query, seconds, lambda reply: truth(reply.body))
 
     async def select(self, query: str, seconds: float) -> Rows | None:
         """The solutions of a SELECT; arguments and errors are those of `ask`."""
-        return await self._read(
+        return await self.read(
             query, seconds, lambda reply: Rows(rows(reply.body), reply.cut is not None)
         )
 
-    async def _read(self, query: str, seconds: float, parse: Callable[[Reply], T]) -> T | None:
+    async def read(self, query: str, seconds: float, parse: Callable[[Reply], T]) -> T | None:
+        """What `parse` makes of the answer; None also if that is a `ValueError`; else as `ask`."""
         if seconds <= 0:
             return None
         try:
-            return parse(await self.reply(query, seconds))
-        except (Refused, TooSlow, NoResults):
+            reply = await self.reply(query, seconds)
+            is_small = len(reply.body) < self.large
+            return parse(reply) if is_small else await asyncio.to_thread(parse, reply)
+        except (Refused, TooSlow, ValueError):  # including NoResults
             return None
 
     async def description(self, seconds: float) -> bytes | None:

@@ -1,4 +1,4 @@
-"""The edges of a ring, by one query per direction; those of a hub in windows."""
+"""The edges of a ring, by one query, or one per direction; those of a hub in windows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Links: TypeAlias = tuple[list[tuple[str, ...]], list[tuple[str, ...]]]
 
 
 class Edges:
-    """Reads the edges of a ring, by one query per direction."""
+    """Reads the edges of a ring: of a few nodes by one query, of more by one per direction."""
 
     def __init__(self, store: Store, batches: Batches) -> None:
         self._dataset = store.dataset
@@ -47,8 +47,10 @@ class Edges:
             direction: Only edges that leave the nodes, or that enter them; None for both.
         """
         sides = self._sides(predicates, direction)
-        found = await gather_or_cancel(*(self._edges(nodes, side) for side in sides))
-        edges = [edge for part in found for edge in part]
+        # Of a few nodes a request costs more than their edges.
+        queries = [sides] if sides and len(nodes) <= 100 else [[side] for side in sides]
+        found = await gather_or_cancel(*(self._rows(nodes, some) for some in queries))
+        edges = self._as_edges(row for part in found for row in part)
         if direction is None or not self._mapping.inverse:
             return edges
         at, asked = 0 if direction == "out" else 2, set(map(self._mapping.ids.id, nodes))
@@ -75,22 +77,24 @@ class Edges:
         found = links(reply.body)[0]
         return self._as_edges(found), reply.cut is not None or len(found) > most
 
-    async def _edges(self, nodes: Sequence[str], side: Side) -> list[Triple]:
-        mapping, limit, direction = self._mapping, self._limit, side.direction
+    async def _rows(self, nodes: Sequence[str], sides: Sequence[Side]) -> list[tuple[str, ...]]:
+        mapping, limit = self._mapping, self._limit
         question: Question[str, Links] = Question(
-            text=lambda some: texts.ring(some, side, mapping, limit),
+            text=lambda some: texts.ring(some, sides, mapping, limit),
             decode=links,
             count=lambda found: len(found[0]) + len(found[1]),
             harmless=NOWHERE,
         )
         found: list[tuple[str, ...]] = []
         for part in await self._batches.read(nodes, question):
-            if part.cut:
-                found += await self._hub(part.keys[0], side)
-            else:
+            if not part.cut:
                 found += part.rows[0]
-                self._omit_blank(part.rows[1], direction)
-        return self._as_edges(found)
+                self._omit_blank(part.rows[1], part.keys)
+            elif len(sides) > 1:
+                found += [row for side in sides for row in await self._rows(part.keys, [side])]
+            else:
+                found += await self._hub(part.keys[0], sides[0])
+        return found
 
     def _as_edges(self, found: Iterable[tuple[str, ...]]) -> list[Triple]:
         id_, inverse = self._mapping.ids.id, self._mapping.inverse
@@ -99,9 +103,11 @@ class Edges:
         turned = ((o, inverse[p], s) if p in inverse else (s, p, o) for s, p, o in found)
         return [(id_(s), id_(p), id_(o)) for s, p, o in turned]
 
-    def _omit_blank(self, rows: Iterable[tuple[str, ...]], direction: Direction) -> None:
-        at = 0 if direction == "out" else 2
-        for node, number in Counter(row[at] for row in set(rows)).items():
+    def _omit_blank(self, rows: Iterable[tuple[str, ...]], nodes: Collection[str]) -> None:
+        ends: Counter[tuple[str, Direction]] = Counter(
+            (row[0], "out") if row[0] in nodes else (row[2], "in") for row in set(rows)
+        )
+        for (node, direction), number in ends.items():
             self._omit(node, direction, number, BLANK)
 
     async def _hub(self, node: str, side: Side) -> list[tuple[str, ...]]:

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from bfsql.abc import DEFAULT_NEXT_STEPS
 from bfsql.models.rdf import WELL_KNOWN, Literal, is_iri
 from bfsql.models.rdf_types import UNTYPED
-from bfsql.sources.rdf_guard import check_document
-from bfsql_sparql.dataset import Dataset, Row, TimeBudget
+from bfsql_sparql.dataset import Dataset, Reply, Row, TimeBudget, rows
 from bfsql_sparql.mapping import CLASSES, RdfMapping
 from bfsql_sparql.queries import schema as texts
 from bfsql_sparql.queries.graph import number_of_edges, number_of_nodes
@@ -124,14 +123,7 @@ class Schema:
 
     async def _numbers(self, query: str, budget: TimeBudget) -> dict[tuple[str, ...], int] | None:
         """The numbers in the last column of a query by its other columns, as texts."""
-        found = await self._dataset.select(query, budget.seconds_left())
-        if found is None or found.cut:
-            return None
-        texts_of = (
-            [one.text if isinstance(one, Literal) else str(one or "") for one in row]
-            for row in found.rows
-        )
-        return {tuple(key): int(number) for *key, number in texts_of}
+        return await self._dataset.read(query, budget.seconds_left(), _numbers)
 
     async def next_steps(self) -> str:
         """Advice on starting in this store, and whether its lists are samples."""
@@ -168,10 +160,19 @@ class Schema:
             return Listing(self._nodes(sample), whole=False)
         # One after the other, because each may need the whole memory of the store.
         best = await self._best(whole, budget)
-        untyped = await self._dataset.ask(texts.untyped(mapping), budget.seconds_left())
+        untyped = await self._is_any_untyped(budget)
         # If there is no answer, a type too many is better than one that no filter can name.
         names = best if untyped is False else best | {UNTYPED}
         return Listing(self._nodes(names), whole=True)
+
+    async def _is_any_untyped(self, budget: TimeBudget) -> bool | None:
+        """Whether there is a node without a type; None if the store cannot tell."""
+        mapping, left, ask = self._mapping, budget.seconds_left, self._dataset.ask
+        if await ask(texts.untyped(mapping, 1_000), left()):
+            return True
+        # To look at the types of every node takes Oxigraph ten times as long as to count.
+        number = await self._numbers(texts.number_of_untyped(mapping), TimeBudget(left() * 0.6))
+        return number[()] > 0 if number else await ask(texts.untyped(mapping), left())
 
     async def _list_predicates(self, budget: TimeBudget) -> Listing:
         """Predicates of edges."""
@@ -256,6 +257,14 @@ class Schema:
         return kept if self._mapping.ontology else kept - set(CLASSES)
 
 
+def _numbers(reply: Reply) -> dict[tuple[str, ...], int] | None:
+    texts_of = (
+        [one.text if isinstance(one, Literal) else str(one or "") for one in row]
+        for row in rows(reply.body)
+    )
+    return None if reply.cut else {tuple(key): int(number) for *key, number in texts_of}
+
+
 def _names(found: Iterable[Row]) -> frozenset[str]:
     """The IRIs in the first column."""
     return frozenset(row[0] for row in found if isinstance(row[0], str) and is_iri(row[0]))
@@ -276,7 +285,9 @@ async def _described(
 
 
 def _objects(document: bytes, property_: str) -> frozenset[str]:
-    import rdflib  # half of the usual start-up time, and few stores are sampled
+    import rdflib  # this and the guard take long to import, and few stores are sampled
+
+    from bfsql.sources.rdf_guard import check_document
 
     graph = rdflib.Graph(bind_namespaces="none")
     try:

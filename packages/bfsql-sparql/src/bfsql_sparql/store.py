@@ -8,14 +8,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from bfsql.errors import StoreUnavailable
-from bfsql.models.rdf import Literal
 from bfsql.models.rdf_types import MOST_SUBCLASSES, TypeRanking
 from bfsql_sparql.dataset import Dataset
-from bfsql_sparql.dialects import DIALECTS, search_terms
+from bfsql_sparql.dialects import DIALECTS, SearchTerms, search_terms
 from bfsql_sparql.mapping import RdfMapping
 from bfsql_sparql.queries import schema
 from bfsql_sparql.queries.search import by_words
@@ -115,13 +114,16 @@ async def _working_search(dataset: Dataset, mapping: RdfMapping, settings: Sparq
 
 
 async def _first_working_search(dataset: Dataset, mapping: RdfMapping) -> str:
-    word = await _some_word(dataset, mapping)
-    wanted = search_terms(word, 1) if word else None
-    if wanted is None:
+    known = await _some_word(dataset, mapping)
+    if known is None:
         return PORTABLE
+    wanted, property_ = known
+    # These find literals; other servers would begin with all labels to join several properties.
+    alone = replace(mapping, labels=(property_,), aliases=())
     queries = {
-        name: f"SELECT ?s WHERE {{ {by_words(one.search(wanted, mapping), (), mapping, 1)} }}"
+        name: f"SELECT ?s WHERE {{ {by_words(one.search(wanted, by), (), mapping, 1)} }}"
         for name, one in DIALECTS.items()
+        for by in [alone if name in ("graphdb", "stardog", "qlever") else mapping]
         if one.search is not None and one.is_probed
     }
     # Other servers refuse the search of Virtuoso at once; Virtuoso takes long to plan the others.
@@ -134,10 +136,13 @@ async def _first_working_search(dataset: Dataset, mapping: RdfMapping) -> str:
     return PORTABLE
 
 
-async def _some_word(dataset: Dataset, mapping: RdfMapping) -> str | None:
-    """A word of a label, long enough to be in any index."""
+async def _some_word(dataset: Dataset, mapping: RdfMapping) -> tuple[SearchTerms, str] | None:
+    """A word of a label, long enough to be in any index, and the property of that label."""
     labels = await dataset.select(schema.some_labels(mapping, 20), PROBE)
-    found = [label.text for (label,) in labels.rows if isinstance(label, Literal)] if labels else []
-    wanted = [terms for one in found if (terms := search_terms(one, 1))]
-    longest = (max(terms.words, key=len) for terms in wanted)
-    return next((word for word in longest if len(word) >= _SHORTEST), None)
+    for label, *by in labels.rows if labels else ():
+        terms = search_terms(getattr(label, "text", ""), 10)
+        word = max(terms.words, key=len) if terms else ""
+        if terms and len(word) >= _SHORTEST:
+            property_ = str(next(filter(None, by), mapping.labels[0]))
+            return terms._replace(text=word, words=(word,)), property_
+    return None

@@ -237,21 +237,24 @@ class Side(NamedTuple):
     """Predicates to read, all of which are followed; None for all that are."""
 
 
-def ring(nodes: Iterable[str], side: Side, mapping: RdfMapping, limit: int) -> str:
-    """Edges of nodes at one side; those to blank nodes are included, to be counted."""
+def ring(nodes: Iterable[str], sides: Iterable[Side], mapping: RdfMapping, limit: int) -> str:
+    """Edges of nodes at some sides; those to blank nodes are included, to be counted."""
+    given = iris(nodes)
+    parts = (f"{{ {one} }}" for side in sides for one in _ring_parts(given, side, mapping))
+    return f"SELECT ?s ?p ?o WHERE {{ {' UNION '.join(parts)} }} LIMIT {limit}"
+
+
+def _ring_parts(nodes: str, side: Side, mapping: RdfMapping) -> list[str]:
     given, other = ("s", "o") if side.direction == "out" else ("o", "s")
-    start = f"VALUES ?{given} {{ {iris(nodes)} }}"
+    start = f"VALUES ?{given} {{ {nodes} }}"
     end = f"({is_node(other, mapping)} || isBlank(?{other}))"
     if side.predicates is None or len(side.predicates) > NAMED:
         triple = within(mapping, "?s ?p ?o .")
-        pattern = f"{start} {triple} FILTER({end} && {_is_of(side, mapping)})"
-    else:  # each by itself, so that the store's index leads only to its triples
-        pattern = " UNION ".join(
-            f"{{ {start} {within(mapping, f'?s {iri(one)} ?o .')} FILTER({end}) "
-            f"BIND({iri(one)} AS ?p) }}"
-            for one in side.predicates
-        )
-    return f"SELECT ?s ?p ?o WHERE {{ {pattern} }} LIMIT {limit}"
+        return [f"{start} {triple} FILTER({end} && {_is_of(side, mapping)})"]
+    return [  # each by itself, so that the store's index leads only to its triples
+        f"{start} {within(mapping, f'?s {iri(one)} ?o .')} FILTER({end}) BIND({iri(one)} AS ?p)"
+        for one in side.predicates
+    ]
 
 
 def ring_window(node: str, side: Side, mapping: RdfMapping, after: str, limit: int) -> str:

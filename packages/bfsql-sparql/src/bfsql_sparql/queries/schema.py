@@ -20,6 +20,7 @@ from bfsql_sparql.queries.graph import (
     is_node,
     mark,
     of_any,
+    some_nodes,
     typed,
     within,
 )
@@ -54,13 +55,14 @@ def marked_types(mapping: RdfMapping, limit: int) -> str:
     return f"SELECT DISTINCT ?type WHERE {{ {mark('type', mapping)} }} LIMIT {limit}"
 
 
-def untyped(mapping: RdfMapping) -> str:
-    """Whether there is a node without a type.
+def untyped(mapping: RdfMapping, most: int | None = None) -> str:
+    """Whether there is a node without a type, among the first `most` nodes if it is given.
 
     MINUS would be equivalent, but RDF4J compares each node with each type for it.
     """
     untyped = f"FILTER NOT EXISTS {{ {typed('s', 'type', mapping)} }}"
-    return f"ASK {{ {any_node(mapping)} {untyped} }}"
+    nodes = f"{{ {some_nodes(mapping, most)} }}" if most else any_node(mapping)
+    return f"ASK {{ {nodes} {untyped} }}"
 
 
 def predicates(mapping: RdfMapping, limit: int) -> str:
@@ -69,6 +71,13 @@ def predicates(mapping: RdfMapping, limit: int) -> str:
 
 
 # --- counts -----------------------------------------------------------------
+
+
+def number_of_untyped(mapping: RdfMapping) -> str:
+    """The number of nodes without a type, by a difference."""
+    has_type = f"{typed('t', 'type', mapping)} FILTER({is_node('t', mapping)} && isIRI(?type))"
+    number = "COUNT(DISTINCT ?s) - COUNT(DISTINCT ?t)"
+    return f"SELECT ({number} AS ?n) WHERE {{ {any_node(mapping)} UNION {{ {has_type} }} }}"
 
 
 def number_by_type(mapping: RdfMapping, marks: Sequence[str], ranked: Sequence[str]) -> str:
@@ -220,6 +229,6 @@ def statement_forms(mapping: RdfMapping) -> dict[str, str]:
 
 
 def some_labels(mapping: RdfMapping, limit: int) -> str:
-    """Some labels."""
+    """Some labels, with their property if there are several."""
     labelled = of_any("s", mapping.labels, "label", mapping)
-    return f"SELECT ?label WHERE {{ {labelled} }} LIMIT {limit}"
+    return f"SELECT ?label ?label_by WHERE {{ {labelled} }} LIMIT {limit}"
