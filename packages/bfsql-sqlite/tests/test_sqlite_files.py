@@ -14,7 +14,8 @@ import pytest
 
 from bfsql.errors import StoreError
 from bfsql.models import EdgeRecord, NodeRecord
-from bfsql_sqlite import SqliteBackend
+from bfsql.models.outline import Outline
+from bfsql_sqlite import SqliteBackend, backend
 
 PEOPLE = [NodeRecord(f"p{i}", "person", {"name": f"Person {i}"}) for i in range(300)]
 ACQUAINTED = [EdgeRecord(f"p{i}", "KNOWS", f"p{i // 2}") for i in range(300)]
@@ -70,7 +71,7 @@ async def test_an_sqlite_file_of_somebody_else_is_reported(file: Path) -> None:
     assert "that does not contain a BFS-QL graph" in await refusal(file)
 
 
-@pytest.mark.parametrize(("layout", "found"), [(5, "reads layouts up to 4"), (2, "older than 3")])
+@pytest.mark.parametrize(("layout", "found"), [(6, "reads layouts up to 5"), (2, "older than 3")])
 async def test_a_file_of_another_layout_is_reported(graph: Path, layout: int, found: str) -> None:
     with closing(sqlite3.connect(graph)) as connection:
         connection.execute(f"PRAGMA user_version = {layout}")
@@ -198,3 +199,32 @@ def test_a_load_that_is_terminated_leaves_the_old_file_and_nothing_else(graph: P
     assert (done.returncode, done.stderr) == (130, "Interrupted: the store is unchanged.\n")
     assert graph.read_bytes() == before
     assert sorted(path.name for path in graph.parent.iterdir()) == ["edges.csv", "graph.db"]
+
+
+async def test_the_outline_of_the_load_is_kept_until_another_program_writes_to_the_file(
+    graph: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def outline() -> Outline:
+        opened = await SqliteBackend.create(path=graph, connections=1)
+        try:
+            return await opened.outline()
+        finally:
+            await opened.close()
+
+    async def counted(*_: object) -> Outline:
+        return Outline({"counted": 1})
+
+    loaded = await outline()
+    assert loaded.node_counts == {"person": 300}
+    assert loaded.edge_counts == {"KNOWS": 300}
+    monkeypatch.setattr(backend, "outlined", counted)
+    assert await outline() == loaded
+    for statement in ("VACUUM", "UPDATE type SET name = 'human'"):
+        kept = graph.read_bytes()
+        with closing(sqlite3.connect(graph)) as connection:
+            connection.execute(statement)
+            connection.commit()
+        assert (await outline()).node_counts == {"counted": 1}
+        graph.write_bytes(kept)
+    graph.write_bytes(graph.read_bytes().replace(b'{"person": 300}', b'{"person": 301}'))
+    assert (await outline()).node_counts == {"counted": 1}

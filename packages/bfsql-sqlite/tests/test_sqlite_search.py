@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing
 from typing import NamedTuple
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -15,8 +16,9 @@ from bfsql import MemoryBackend
 from bfsql.models import NodeRecord
 from bfsql_sqlite import search_index
 from bfsql_sqlite.connection import TABLES
+from bfsql_sqlite.queries import FOLDED
 from bfsql_sqlite.search import LIMIT, TEXT_BATCH, fold, search
-from bfsql_sqlite.search_index import entry, index_names
+from bfsql_sqlite.search_index import PLACES, entry, index_names, pack, unpack
 
 
 def node(entity_id: str, name: str | None, *synonyms: str, kind: str = "disease") -> NodeRecord:
@@ -224,16 +226,23 @@ class Reading(NamedTuple):
 Names = Iterable[tuple[int, int, str, str]]
 
 
-def indexed(names: Names, size: int) -> sqlite3.Connection:
-    """A database with only nodes and the search index, in blocks of a given size."""
+def indexed(names: Names, size: int, *, older: bool = False) -> sqlite3.Connection:
+    """A database with only nodes and the search index, in blocks of a given size.
+
+    With `older`, as in layout 4, without masks and with all folded names.
+    """
     graph = sqlite3.connect(":memory:")
     graph.executescript(TABLES)
     rows = list(names)
     graph.executemany("INSERT INTO node (n, t, id) VALUES (?, ?, ?)", [row[:3] for row in rows])
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(search_index, "BLOCK", size)
+        if older:
+            patched.setattr(search_index, "pack", lambda places, _: places)
         entries = (entry(n, entity_id, json.loads(text)) for n, _, entity_id, text in rows)
         graph.executemany("INSERT INTO entry VALUES (?, ?, ?, ?)", entries)
+        if older:
+            graph.execute("UPDATE entry SET folded = lower(name) WHERE folded = char(10)")
         index_names(graph)
     return graph
 
@@ -245,7 +254,7 @@ def found_in(graph: sqlite3.Connection, query: str, *types: int) -> Reading:
     graph.set_trace_callback(None)
     asked = Counter(statement.split(" WHERE ")[0] for statement in statements)
     blocks = asked["SELECT term, places FROM posting"] + asked["SELECT places FROM posting"]
-    texts = asked["SELECT n, folded, others FROM entry"]
+    texts = asked[f"SELECT n, {FOLDED}, others FROM entry"]
     return Reading([stub.id for stub in stubs], blocks, texts * TEXT_BATCH)
 
 
@@ -318,16 +327,31 @@ def test_each_look_reads_a_block_once(crowd, query: str, first: list[str], types
     assert read.texts <= 2 * NAMES // BLOCK * TEXT_BATCH
 
 
-def test_blocks_of_any_size_give_the_same(crowd) -> None:
+def test_blocks_of_any_size_and_layout_give_the_same(crowd) -> None:
     rows = [
         (n, n % 3, record.id, json.dumps(record.metadata))
         for n, record in enumerate(sorted(MEDICAL, key=lambda record: record.id))
     ]
     queries = [*(name for row in rows for name in json.loads(row[3]).values()), "77", "cushng", "d"]
-    with closing(indexed(rows, 1)) as one, closing(indexed(rows, 100)) as whole:
+    with (
+        closing(indexed(rows, 1)) as one,
+        closing(indexed(rows, 100)) as whole,
+        closing(indexed(rows, 100, older=True)) as older,
+    ):
         for query in map(str, queries):
             for types in ((), (0,), (0, 2)):
-                assert found_in(one, query, *types).found == found_in(whole, query, *types).found
+                expected = found_in(whole, query, *types).found
+                assert found_in(one, query, *types).found == expected
+                assert found_in(older, query, *types).found == expected
+
+
+@given(st.integers(1, 300), st.data())
+def test_places_are_a_list_or_a_mask_whichever_is_shorter(size: int, data: st.DataObject) -> None:
+    places = sorted(data.draw(st.sets(st.integers(0, size - 1), min_size=1)))
+    packed = pack(np.array(places, PLACES).tobytes(), size)
+    assert len(packed) <= min(2 * len(places), size // 8 + 2)
+    read = unpack(packed, size)
+    assert (np.flatnonzero(read) if read.dtype == np.bool_ else read).tolist() == places
 
 
 def test_a_block_holds_as_many_letters_as_there_are() -> None:

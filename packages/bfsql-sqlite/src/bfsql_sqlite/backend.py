@@ -31,7 +31,7 @@ from bfsql_sqlite import queries
 from bfsql_sqlite.adjacency import NumberedEdgeFilter
 from bfsql_sqlite.connection import FEW, Pool, Result
 from bfsql_sqlite.integer_graph import Schema, SqliteIntegerGraph, find, names_of, rows_of_nodes
-from bfsql_sqlite.outline import outlined
+from bfsql_sqlite.outline import of_file, outlined
 from bfsql_sqlite.plugin import SOURCES
 from bfsql_sqlite.records import Records, part
 from bfsql_sqlite.search import search
@@ -142,7 +142,8 @@ class SqliteBackend(BatchGraphDb):
 
     async def outline(self) -> Outline:
         """The composition of the graph, counted over all of its edges."""
-        return await outlined(self, self.columns())
+        stored = await self._pool.run(partial(of_file, writes=self._pool.writes))
+        return stored or await outlined(self, self.columns())
 
     # --- in one go ----------------------------------------------------------
 

@@ -33,7 +33,7 @@ from bfsql_sqlite import edge_tables, property_tables
 
 APPLICATION_ID = 0x42_46_53_51
 """`PRAGMA application_id` of a graph: "BFSQ"."""
-LAYOUT = 4
+LAYOUT = 5
 """`PRAGMA user_version`: number of the layout of these tables, of `edge_tables.TABLES` and of
 `property_tables.TABLES`."""
 OLDEST = 3
@@ -60,12 +60,14 @@ CREATE TABLE evidence (
 
 -- Search: entries are ordered by length of their folded name, then by id, which is the order of
 -- equal matches, and cut into blocks of at most 65,536.
+-- folded: a line break if it is equal to name in lower case, in ASCII.
 CREATE TABLE entry (
     n INTEGER PRIMARY KEY, name TEXT, folded TEXT NOT NULL, others TEXT NOT NULL
 );
 -- nodes: n of each entry of the block, 32 bits each.
 CREATE TABLE block (b INTEGER PRIMARY KEY, nodes BLOB NOT NULL);
--- places: where in the block the entries that have the term are, ascending, 16 bits each.
+-- places: where in the block the entries that have the term are, ascending, 16 bits each; or, in an
+-- odd number of bytes, one bit for each entry.
 CREATE TABLE posting (
     b INTEGER NOT NULL, term TEXT NOT NULL, places BLOB NOT NULL, PRIMARY KEY (b, term)
 ) WITHOUT ROWID;
@@ -97,6 +99,8 @@ class Header(NamedTuple):
     layout: int
     size: int
     """Bytes that the file should have."""
+    writes: int
+    """A number that SQLite increments in each transaction that writes to the file."""
 
 
 def read_header(path: Path) -> Header | None:
@@ -115,6 +119,7 @@ def read_header(path: Path) -> Header | None:
         int.from_bytes(head[68:72], "big"),
         int.from_bytes(head[60:64], "big"),
         pages * (65_536 if page == 1 else page),
+        int.from_bytes(head[40:44] + head[24:28], "big"),  # VACUUM increments the first half
     )
 
 
@@ -129,8 +134,8 @@ def file_state(path: Path) -> Hashable:
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
-def check(path: Path) -> None:
-    """Check with one small read that the file can be a graph of this layout.
+def check(path: Path) -> Header:
+    """Check with one small read that the file can be a graph of this layout; return its header.
 
     Raises:
         StoreError: It cannot; the message names the reason and the remedy.
@@ -173,6 +178,7 @@ def check(path: Path) -> None:
             f"{path} is incomplete: it has {size} of {header.size} bytes, so a copy was probably "
             f"interrupted. Copy it again. {again}"
         )
+    return header
 
 
 class Pool:
@@ -183,10 +189,13 @@ class Pool:
     Attributes:
         shortcoming: What a file of an older layout lacks, with the command that makes it anew;
             empty for the present layout.
+        writes: As in the header of the file.
     """
 
-    def __init__(self, path: Path, connections: list[sqlite3.Connection], state: Hashable) -> None:
-        self._path, self._state = path, state
+    def __init__(
+        self, path: Path, connections: list[sqlite3.Connection], state: Hashable, writes: int
+    ) -> None:
+        self._path, self._state, self.writes = path, state, writes
         self.shortcoming = _shortcoming(path, connections[0])
         if self.shortcoming:
             log.warning("%s", self.shortcoming)
@@ -207,7 +216,7 @@ class Pool:
         """
         path = path.expanduser()
         state = file_state(path)
-        check(path)
+        writes = check(path).writes
         opened: list[sqlite3.Connection] = []
         try:
             while len(opened) <= connections:
@@ -215,11 +224,11 @@ class Pool:
                 opened[-1].execute(f"PRAGMA cache_size = -{cache_mb * 1024}")
                 if _load_of(opened[-1]) != _load_of(opened[0]):  # replaced meanwhile
                     _close(opened)
-                    opened, state = [], file_state(path)
+                    opened, state, writes = [], file_state(path), check(path).writes
         except (*BROKEN, StoreError) as error:
             _close(opened)
             raise error if isinstance(error, StoreError) else _damaged(path, error) from error
-        return cls(path, opened, state)
+        return cls(path, opened, state, writes)
 
     def changed(self) -> Hashable | None:
         """The state of the file at the path, if it is not the file that was opened."""
@@ -346,7 +355,7 @@ class Pool:
 
 def _shortcoming(path: Path, connection: sqlite3.Connection) -> str:
     (layout,) = connection.execute("PRAGMA user_version").fetchone()
-    if layout >= LAYOUT:
+    if layout > OLDEST:
         return ""
     return (
         f"{path} has the older layout {layout}, without columns of properties: selecting entities "

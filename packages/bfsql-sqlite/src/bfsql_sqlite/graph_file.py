@@ -8,6 +8,7 @@ changes nothing. The folder is named after the target, and one load at a time ca
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sqlite3
 from collections.abc import Callable
@@ -27,7 +28,9 @@ from bfsql.loading.staging import PRAGMAS
 from bfsql.models.load import LoadOptions, LoadReport
 from bfsql_sqlite import edge_tables
 from bfsql_sqlite.adjacency import Adjacency
-from bfsql_sqlite.connection import APPLICATION_ID, LAYOUT, TABLES
+from bfsql_sqlite.backend import SqliteBackend
+from bfsql_sqlite.connection import APPLICATION_ID, LAYOUT, TABLES, check
+from bfsql_sqlite.outline import to_text
 from bfsql_sqlite.search_index import index_names
 from bfsql_sqlite.target import Target, explained, look, put
 
@@ -91,6 +94,7 @@ def make_file(
                 report = fill(Making(graph, folder, target))
                 _finish(graph, report, options)
             check_graph(report, options, keeps_dangling=True)
+            asyncio.run(_add_outline(made))
             with explained(path):
                 report.backup = put(made, target, options)
         except (sqlite3.Error, SpillError) as error:
@@ -122,6 +126,17 @@ def _finish(graph: sqlite3.Connection, report: LoadReport, options: LoadOptions)
     graph.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     graph.execute(f"PRAGMA user_version = {LAYOUT}")
     graph.commit()
+
+
+async def _add_outline(path: Path) -> None:
+    """Count the graph in a complete file, and keep its outline there."""
+    graph = await SqliteBackend.create(path=path, connections=1)
+    try:
+        text = to_text(await graph.outline(), check(path).writes + 1)  # the next transaction's
+    finally:
+        await graph.close()
+    with closing(sqlite3.connect(path, isolation_level=None)) as file:
+        file.execute("INSERT INTO meta VALUES ('outline', ?)", (text,))
 
 
 def _count_dangling(graph: sqlite3.Connection, report: LoadReport) -> None:

@@ -1,18 +1,28 @@
-"""The composition of the graph in a file: all edges counted in integers, properties sampled."""
+"""The composition of the graph in a file: all edges counted in integers, properties sampled.
+
+A load counts once and keeps the outline in the file. It is valid as long as nothing else writes
+to the file, which the header of the file shows.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import sqlite3
+import zlib
 from collections import Counter
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from pydantic import TypeAdapter
 
+from bfsql import call
 from bfsql.abc import GraphDbInterface
 from bfsql.integers import IntArray, IntegerGraph, Ring
 from bfsql.models.outline import Outline, outline_of
 from bfsql.models.records import Triple
+from bfsql_sqlite import queries
 
 Integers: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 
@@ -33,6 +43,7 @@ async def outlined(db: GraphDbInterface, columns: IntegerGraph) -> Outline:
     for start in range(0, columns.size, AT_ONCE):
         handles = np.arange(start, min(start + AT_ONCE, columns.size), dtype=np.int32)
         async for ring in columns.rings(handles, direction="out"):
+            call.check()
             await asyncio.to_thread(count.add, ring)
     names = columns.type_names
     numbers, counts = np.unique(types[types >= 0], return_counts=True)
@@ -47,6 +58,28 @@ async def outlined(db: GraphDbInterface, columns: IntegerGraph) -> Outline:
         ((names[type_of[i]], known) for i, known in of_nodes.items()),
         ((edge[1], known) for edge, known in of_edges.items()),
     )
+
+
+def to_text(outline: Outline, writes: int) -> str:
+    """An outline as `of_file` reads it from a file with this number in its header."""
+    text = _adapter().dump_json(outline).decode()
+    return _mark(text, writes) + text
+
+
+def of_file(reader: sqlite3.Connection, writes: int) -> Outline | None:
+    """The outline that the load of a file kept; None if it did not, or another write followed."""
+    ((stored,),) = reader.execute(queries.OUTLINE)
+    mark, text = str(stored)[:8], str(stored)[8:]
+    return _adapter().validate_json(text) if mark == _mark(text, writes) else None
+
+
+@cache
+def _adapter() -> TypeAdapter[Outline]:
+    return TypeAdapter(Outline)
+
+
+def _mark(text: str, writes: int) -> str:
+    return f"{zlib.crc32(f'{writes} {text}'.encode()):08x}"
 
 
 def _spread(kinds: IntArray) -> IntArray:

@@ -137,8 +137,14 @@ def name_keys(reader: sqlite3.Connection) -> list[list[tuple[str, str]]]:
     return NameKeys.pairs(text)
 
 
+# A longer one than any outline, which only another program can have written, is not read.
+OUTLINE = """
+SELECT max(value) FROM meta WHERE key = 'outline' AND length(value) < 100000000
+"""
+
 # --- search -----------------------------------------------------------------
 
+FOLDED = "iif(folded = char(10), lower(name), folded)"
 ENTRY = "SELECT n, node.t FROM node JOIN entry USING (n) WHERE id = ?"
 BLOCKS = "SELECT b, length(nodes) FROM block ORDER BY b"
 BLOCK = "SELECT nodes FROM block WHERE b = ?"
@@ -158,7 +164,7 @@ SELECT term, places FROM posting WHERE b = ? AND term >= ? AND term < ? || char(
 @cache
 def labels(size: int) -> str:
     """The folded texts of entries."""
-    return f"SELECT n, folded, others FROM entry WHERE n IN ({_marks(size)})"
+    return f"SELECT n, {FOLDED}, others FROM entry WHERE n IN ({_marks(size)})"
 
 
 @cache

@@ -26,7 +26,7 @@ from bfsql.models.records import EntityStub
 from bfsql_sqlite import queries
 from bfsql_sqlite import search_text as terms
 from bfsql_sqlite.packed_arrays import Damaged, consecutive
-from bfsql_sqlite.search_index import NODES, PLACES
+from bfsql_sqlite.search_index import NODES, PLACES, unpack
 from bfsql_sqlite.search_text import GRAM, fold, grams, inner_grams, swapped_grams, words
 
 LIMIT = 20
@@ -46,7 +46,8 @@ COMPARE_LIMIT = 48
 
 _NAMES = (str, type(None))
 
-Places = NDArray[np.integer[Any]]
+Places = NDArray[Any]
+"""Places in a block, or a mask of them."""
 
 
 def search(
@@ -228,7 +229,7 @@ class _Index:
         """The `COMPARE_LIMIT` entries that have the most of the terms, in index order."""
         best: list[tuple[int, int, int, int]] = []  # negated count, block, place, node
         for b, size in self._blocks():
-            have = self._postings(b, [*grams, *self._types])
+            have = self._postings(b, size, [*grams, *self._types])
             shared = _counted([have[term] for term in grams if term in have], size)
             if self._types:
                 shared *= _mask([have[term] for term in self._types if term in have], size)
@@ -262,25 +263,26 @@ class _Index:
     ) -> Places:
         """The places in a block of the entries that have a term of every group, and a type."""
         asked = [*groups, self._types] if self._types else groups
-        have = self._postings(b, [term for group in asked for term in group])
+        have = self._postings(b, size, [term for group in asked for term in group])
         lists = [[have[term] for term in group if term in have] for group in asked]
         if starting:
             rows = self._connection.execute(queries.POSTINGS_FROM, (b, starting, starting))
-            lists.append([np.frombuffer(places, PLACES) for places in dict(rows).values()])
+            lists.append([unpack(places, size) for places in dict(rows).values()])
         lists.sort(key=lambda some: sum(map(len, some)))
         first, *others = lists
         if not first:
             return np.empty(0, PLACES)
-        found = first[0] if len(first) == 1 else np.flatnonzero(_mask(first, size))
+        alone = len(first) == 1 and first[0].dtype != np.bool_
+        found = first[0] if alone else np.flatnonzero(_mask(first, size))
         for some in others:
             if not len(found):
                 break
             found = found[_mask(some, size)[found]]
         return found
 
-    def _postings(self, b: int, keys: Sequence[str]) -> dict[str, Places]:
+    def _postings(self, b: int, size: int, keys: Sequence[str]) -> dict[str, Places]:
         rows = queries.rows_for(self._connection, queries.postings, keys, b)
-        return {term: np.frombuffer(places, PLACES) for term, places in rows}
+        return {term: unpack(places, size) for term, places in rows}
 
 
 def _mask(lists: Collection[Places], size: int) -> NDArray[np.bool_]:
@@ -294,10 +296,17 @@ def _mask(lists: Collection[Places], size: int) -> NDArray[np.bool_]:
 def _counted(lists: Collection[Places], size: int) -> NDArray[np.int16]:
     """The number of lists that contain each place; the longest are left out if they are many."""
     kept: list[Places] = [np.empty(0, PLACES)]
-    room = 1 << 18
-    for places in sorted(lists, key=len):
-        room -= len(places)
+    counts, room = np.zeros(size, np.int16), 1 << 18
+    for places in sorted(lists, key=_length):
+        room -= _length(places)
         if room < 0:
             break
-        kept.append(places)
-    return np.bincount(np.concatenate(kept), minlength=size).astype(np.int16)
+        if places.dtype == np.bool_:
+            counts += places
+        else:
+            kept.append(places)
+    return counts + np.bincount(np.concatenate(kept), minlength=size).astype(np.int16)
+
+
+def _length(places: Places) -> int:
+    return int(np.count_nonzero(places)) if places.dtype == np.bool_ else len(places)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from bfsql.models.json_values import as_text
 from bfsql.models.records import Metadata
 from bfsql_sqlite import search_text as terms
+from bfsql_sqlite.queries import FOLDED
 
 BLOCK = 1 << 16
 """Most entries of a block: places are 16-bit numbers."""
@@ -34,9 +35,9 @@ _Entry = tuple[int, int, str, str]
 _Postings = tuple[Sequence[str], Sequence[bytes]]
 """Terms, and the places of each."""
 
-_IN_ORDER = """
-SELECT n, t, folded, others FROM entry JOIN node USING (n) ORDER BY length(folded), n
-"""
+_IN_ORDER = f"""
+SELECT n, t, {FOLDED} AS text, others FROM entry JOIN node USING (n) ORDER BY length(text), n
+"""  # noqa: S608 - a part of `queries`
 
 
 def index_names(connection: sqlite3.Connection) -> None:
@@ -68,7 +69,8 @@ def entry(n: int, entity_id: str, metadata: Metadata) -> tuple[int, str | None, 
         folded = [terms.fold(text) for text in aliases if isinstance(text, str)]
         distinct = dict.fromkeys(text for text in (*folded, own) if text != first)
         others = "\n".join(filter(None, distinct))
-    return n, name, first, others
+    lower = name is not None and name.isascii() and name.lower() == first
+    return n, name, "\n" if lower else first, others
 
 
 # --- blocks ---------------------------------------------------------------------
@@ -162,7 +164,25 @@ class _Block:
         starts = _changes(of_pairs)
         begins = (starts * PLACES.itemsize).tolist()
         ends = [*begins[1:], len(found)]
-        return of_pairs[starts].tolist(), [found[i:j] for i, j in zip(begins, ends, strict=False)]
+        parts = (found[i:j] for i, j in zip(begins, ends, strict=False))
+        return of_pairs[starts].tolist(), [pack(part, len(self.entries)) for part in parts]
+
+
+def pack(places: bytes, size: int) -> bytes:
+    """Places in a block of some size, as the file has them: as a mask if that is shorter."""
+    length = -(-size // 8) | 1
+    if len(places) <= length:
+        return places
+    mask = np.zeros(8 * length, np.bool_)
+    mask[np.frombuffer(places, PLACES)] = True
+    return np.packbits(mask).tobytes()
+
+
+def unpack(data: bytes, size: int) -> NDArray[Any]:
+    """The places that `pack` was called with, or a mask of them."""
+    if len(data) % PLACES.itemsize == 0:
+        return np.frombuffer(data, PLACES)
+    return np.unpackbits(np.frombuffer(data, np.uint8), count=size).view(np.bool_)
 
 
 def _changes(numbers: _Numbers) -> NDArray[np.intp]:
