@@ -28,7 +28,6 @@ from bfsql_sqlite import (
     property_spill,
     property_tables,
 )
-from bfsql_sqlite.plugin import plugin
 
 NUMBERS = [0, -0.0, 1, 1.0, 5, 5.5, 2004, 1e16, 1e-7, 10**20, 10**20 + 1, 10**60, -3, 1999]
 DATES = ["2004", "2004-05", "2004-05-06", "2004-05-06T07:08:09.25Z", "2004-05-06 07:08+02:00"]
@@ -110,7 +109,6 @@ async def expected(
 async def test_columns_select_the_nodes_that_the_records_select(
     records: list[NodeRecord], calls: list[Any], data: st.DataObject
 ) -> None:
-    older = data.draw(st.booleans())
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
         patch.setattr(property_spill, "MOST_VALUES", data.draw(st.sampled_from([1, 500_000])))
         patch.setattr(property_spill, "MOST_PAIRS", data.draw(st.sampled_from([1, 2_000_000])))
@@ -122,8 +120,6 @@ async def test_columns_select_the_nodes_that_the_records_select(
         patch.setattr(properties, "FEW_HITS", data.draw(st.sampled_from([0, 1_000])))
         path = Path(folder) / "graph.db"
         await load_graph(SqliteSettings(path=path), records)
-        if older:
-            make_older(path)
         backend = await SqliteBackend.create(path=path, connections=1)
         try:
             for types, conditions in calls:
@@ -131,26 +127,6 @@ async def test_columns_select_the_nodes_that_the_records_select(
                 assert found == await expected(backend, types, conditions), (types, conditions)
         finally:
             await backend.close()
-
-
-async def test_an_older_file_is_served_and_appended_to_and_its_command_is_named(
-    file: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    options = SqliteSettings(path=file)
-    await load_graph(options, [NodeRecord("n1", "T", {"year": 2004})])
-    make_older(file)
-    command = f"bfsql load SOURCE --path {file} --replace"
-    backend = await SqliteBackend.create(path=file)
-    assert await selected(backend, None, [PropertyCondition("year", "=", ("2004",))]) == ["n1"]
-    await backend.close()
-    assert command in caplog.text
-    assert plugin.prepare is not None
-    with pytest.raises(StoreError, match="older layout 3") as caught:
-        await plugin.prepare(options, False)
-    assert command in str(caught.value)
-    more = [NodeRecord("n2", "T", {"year": 2005})]
-    await load_graph(options, more, LoadOptions(LoadMode.APPEND))
-    assert await plugin.prepare(options, False) == []
 
 
 @given(RECORDS, RECORDS)
@@ -259,7 +235,8 @@ async def test_a_deadline_stops_a_scan_of_records(
     made: Path, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file.write_bytes(made.read_bytes())
-    make_older(file)
+    with closing(sqlite3.connect(file)) as graph:  # a property without a column
+        graph.executescript("DELETE FROM property; DELETE FROM meta WHERE key = 'properties'")
     monkeypatch.setattr(integer_graph, "RECORDS", 1)
     backend = await SqliteBackend.create(path=file, connections=1)
     with call.scope(seconds=0.1), pytest.raises(TimeoutError):
@@ -287,16 +264,6 @@ async def test_every_value_meets_every_condition_as_its_record_does(
             expected_ones = [n for n, r in enumerate(records) if one.holds(metadata[r.id])]
             assert found == expected_ones, one
     await backend.close()
-
-
-def make_older(path: Path) -> None:
-    """Give a file the layout 3, which has no columns."""
-    with closing(sqlite3.connect(path)) as graph:
-        for table in ("property", "property_value", "property_order", "property_code"):
-            graph.execute(f"DROP TABLE {table}")
-        graph.execute("DELETE FROM meta WHERE key = 'properties'")
-        graph.execute("PRAGMA user_version = 3")
-        graph.commit()
 
 
 @given(RECORDS)

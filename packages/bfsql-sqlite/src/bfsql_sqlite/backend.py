@@ -96,11 +96,6 @@ class SqliteBackend(BatchGraphDb):
         """The state of the file at the path, if it is no longer the file that was opened."""
         return (self._temporary or self._pool).changed()
 
-    @property
-    def shortcoming(self) -> str:
-        """What a file of an older layout lacks, with the command that makes it anew, or empty."""
-        return self._pool.shortcoming
-
     async def ping(self) -> None:
         """Read a row on the event loop: calls that take long may occupy all threads."""
         self._pool.at_once(lambda reader: reader.execute("SELECT 1 FROM meta").fetchone())

@@ -12,7 +12,6 @@ thousand steps: its statement stops, and the thread is free for the next call.
 from __future__ import annotations
 
 import asyncio
-import logging
 import re
 import sqlite3
 import sys
@@ -36,9 +35,6 @@ APPLICATION_ID = 0x42_46_53_51
 LAYOUT = 5
 """`PRAGMA user_version`: number of the layout of these tables, of `edge_tables.TABLES` and of
 `property_tables.TABLES`."""
-OLDEST = 3
-"""The oldest layout that can be read. It has no columns of properties, so that each selection by
-property reads all records."""
 
 TABLES = f"""
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -85,7 +81,6 @@ FEW = 100
 PIECE = 250_000
 """Approximate number of nodes or edges that one piece of a stream works on."""
 
-log = logging.getLogger("bfsql")
 
 _MAGIC = b"SQLite format 3\0"
 
@@ -164,14 +159,14 @@ def check(path: Path) -> Header:
         )
     if header.layout > LAYOUT:
         raise StoreError(
-            f"{path} has layout {header.layout}, but this version of bfsql-sqlite reads layouts "
-            f"up to {LAYOUT}. Upgrade it with: pip install --upgrade bfsql-sqlite. To keep this "
+            f"{path} has layout {header.layout}, but this version of bfsql-sqlite reads layout "
+            f"{LAYOUT}. Upgrade it with: pip install --upgrade bfsql-sqlite. To keep this "
             f"version, load the graph again: bfsql load SOURCE --path {path} --replace"
         )
-    if header.layout < OLDEST:
+    if header.layout < LAYOUT:
         raise StoreError(
-            f"{path} has layout {header.layout}, which is older than {OLDEST}, the oldest layout "
-            f"that this version reads. {again}"
+            f"{path} has layout {header.layout}, older than {LAYOUT}, the layout that this "
+            f"version reads. {again}"
         )
     if size < header.size:
         raise StoreError(
@@ -187,8 +182,6 @@ class Pool:
     The first connection is for reads on the event loop; each other one is for a thread.
 
     Attributes:
-        shortcoming: What a file of an older layout lacks, with the command that makes it anew;
-            empty for the present layout.
         writes: As in the header of the file.
     """
 
@@ -196,9 +189,6 @@ class Pool:
         self, path: Path, connections: list[sqlite3.Connection], state: Hashable, writes: int
     ) -> None:
         self._path, self._state, self.writes = path, state, writes
-        self.shortcoming = _shortcoming(path, connections[0])
-        if self.shortcoming:
-            log.warning("%s", self.shortcoming)
         self._all = connections
         self._own, *others = connections
         self._idle: LifoQueue[sqlite3.Connection] = LifoQueue()
@@ -353,17 +343,6 @@ class Pool:
         return StoreUnavailable(f"The graph {self._path} is closed; open it again.")
 
 
-def _shortcoming(path: Path, connection: sqlite3.Connection) -> str:
-    (layout,) = connection.execute("PRAGMA user_version").fetchone()
-    if layout > OLDEST:
-        return ""
-    return (
-        f"{path} has the older layout {layout}, without columns of properties: selecting entities "
-        "by a property reads all records. For fast selections, load it again: "
-        f"bfsql load SOURCE --path {path} --replace"
-    )
-
-
 def read_only(path: Path) -> sqlite3.Connection:
     """A connection that cannot change the file, and runs nothing that the file contains.
 
@@ -397,8 +376,7 @@ def _check_tables(path: Path, connection: sqlite3.Connection) -> None:
     """Refuse what SQLite would run or call when a statement uses it, such as a view."""
     for kind, name, sql in connection.execute("SELECT type, name, sql FROM sqlite_master"):
         of_key = kind == "index" and sql is None
-        # Tables of the layout 3 have one more column.
-        if not of_key and _plain(sql).replace(" t INTEGER NOT NULL, name ", " name ") not in _PLAIN:
+        if not of_key and _plain(sql) not in _PLAIN:
             raise StoreError(
                 f"{path} was not made by bfsql, or was changed by another program: its {kind} "
                 f"{name!r} is not that of a graph. Do not open it if you do not know who made it. "

@@ -1,6 +1,5 @@
 """The target of the entry point `sqlite`."""
 
-from bfsql.errors import StoreError
 from bfsql.lazy import lazy_call
 from bfsql.plugins import RDF_ENDINGS, BackendPlugin, GraphFiles
 from bfsql_sqlite.settings import SqliteSettings
@@ -21,10 +20,7 @@ async def _prepare(settings: SqliteSettings, _apply: bool) -> list[str]:  # noqa
     Raises:
         StoreError: The file has an older layout; the message names the command that makes it anew.
     """
-    backend = await _open(settings)
-    await backend.close()
-    if lacks := backend.shortcoming:
-        raise StoreError(lacks)
+    await (await _open(settings)).close()
     return []
 
 

@@ -2,8 +2,7 @@
 
 A condition is first compared with the dictionary of its property (`met_codes`, `containing`), then
 the codes of the nodes are looked up in the result, row by row (`select`). Nodes whose value is not
-in the dictionary are judged by their records (`judge`), like all nodes of a file of an older
-layout, which has no columns.
+in the dictionary are judged by their records (`judge`).
 """
 
 from __future__ import annotations
@@ -80,13 +79,11 @@ class Properties(NamedTuple):
 
     @classmethod
     def of(cls, reader: Reader) -> Properties:
-        """The properties of a file, of which one of an older layout has no columns.
+        """The properties of a file.
 
         Raises:
             Damaged: A dictionary has an impossible size.
         """
-        if not reader.execute(queries.HAS_PROPERTIES).fetchone():
-            return cls({}, are_all=False)
         rows = reader.execute(queries.PROPERTIES).fetchmany(KEYS)
         columns, most = {key: Property(k, size) for k, key, size in rows}, file_size(reader)
         sound = (type(key) is str and size in range(most) for key, (_, size) in columns.items())

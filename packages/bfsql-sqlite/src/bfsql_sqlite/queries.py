@@ -110,7 +110,6 @@ def details(size: int) -> str:
 
 # --- properties ---------------------------------------------------------------
 
-HAS_PROPERTIES = "SELECT 1 FROM sqlite_master WHERE name = 'property'"
 PROPERTIES = "SELECT k, key, size FROM property"
 ALL_PROPERTIES = "SELECT 1 FROM meta WHERE key = 'properties' AND value = 'all'"
 PROPERTY_ORDER = "SELECT codes FROM property_order WHERE at >= ? AND at < ? ORDER BY at"

@@ -18,7 +18,6 @@ from bfsql_sqlite.connection import (
     APPLICATION_ID,
     BROKEN,
     LAYOUT,
-    OLDEST,
     Header,
     check,
     read_header,
@@ -53,9 +52,9 @@ def look(path: Path, options: LoadOptions) -> Target:
     target = _look(path)
     if target.header is None:
         return target
-    if options.mode is LoadMode.NEW and OLDEST <= target.header.layout <= LAYOUT:
+    if options.mode is LoadMode.NEW and target.header.layout == LAYOUT:
         raise graph_is_there(str(path), *_size_of(path))
-    if options.mode is not LoadMode.REPLACE and target.header.layout < OLDEST:
+    if options.mode is not LoadMode.REPLACE and target.header.layout < LAYOUT:
         raise LoadRefused(
             f"Nothing was loaded: {path} contains a graph in the older layout "
             f"{target.header.layout}, to which nothing can be added. Use --replace to replace it "
