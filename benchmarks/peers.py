@@ -1,8 +1,8 @@
 """The embedded store beside what a user could take instead: Ladybug, DuckDB, SQLite, networkx.
 
 Each has the same two tables and is asked the same questions in this process, in turn; all have to
-count the same nodes. A peer that is not installed is reported as skipped. The last table is that of
-`served.py`.
+count the same nodes. A peer that is not installed is reported as skipped. The first tables are those of
+`starting.py` and `served.py`.
 """
 
 from __future__ import annotations
@@ -304,12 +304,14 @@ def main(arguments: Sequence[str]) -> None:
         return
     import embedded
     import served
+    import starting
 
     with TemporaryDirectory(prefix="bfsql-bench-") as folder:
-        _report(Path(folder), chosen.edges, chosen.turns)
         graph, size = Path(folder) / "graph.db", (20_000, 200_000, 17_000)
         embedded.report_loading(graph, *size)
+        starting.report_start(graph, chosen.turns)
         served.report(graph, size[0], chosen.turns)
+        _report(Path(folder), chosen.edges, chosen.turns)
 
 
 def _report(folder: Path, edges: int, turns: int) -> None:
