@@ -1,8 +1,8 @@
 """The embedded store beside what a user could take instead: Ladybug, DuckDB, SQLite, networkx.
 
 Each has the same two tables and is asked the same questions in this process, in turn; all have to
-count the same nodes. A peer that is not installed is reported as skipped. The first tables are those of
-`starting.py` and `served.py`.
+count the same nodes. A peer that is not installed is reported as skipped. `starting.py` and
+`served.py` print the first tables.
 """
 
 from __future__ import annotations
