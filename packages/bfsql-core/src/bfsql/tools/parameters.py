@@ -141,6 +141,7 @@ _FACETS = Parameter(
 )
 
 _FILTERS = (_NODE_TYPES, _PREDICATES, _TOPOLOGY_ONLY, _EXCLUDE, _MIN_MENTIONS)
+_OF_TRAVERSALS = (*_FILTERS, _WHERE, _SORT_BY, _FIELDS, _FACETS)
 
 PARAMETERS: dict[str, tuple[Parameter, ...]] = {
     "describe_schema": (
@@ -238,11 +239,7 @@ PARAMETERS: dict[str, tuple[Parameter, ...]] = {
             maximum=5,
             repeats=True,
         ),
-        *_FILTERS,
-        _WHERE,
-        _SORT_BY,
-        _FIELDS,
-        _FACETS,
+        *_OF_TRAVERSALS,
         Parameter(
             "limit",
             "whole",
@@ -302,11 +299,7 @@ PARAMETERS: dict[str, tuple[Parameter, ...]] = {
             help="Show how the results are connected with the entities.",
             default=False,
         ),
-        *_FILTERS,
-        _WHERE,
-        _SORT_BY,
-        _FIELDS,
-        _FACETS,
+        *_OF_TRAVERSALS,
         _MAX_TOKENS,
     ),
 }
