@@ -151,14 +151,13 @@ def _walk(
         return
     nodes, edges = content["nodes"], content["edges"]
     touched = {edge[end] for edge in edges for end in ("subject", "object")}
-    labels: dict[str, str] = {}
-    for node in nodes:
-        if node["id"] in touched:
-            labels[node["id"]] = str(len(labels) + 1)
+    linked = (node["id"] for node in nodes if node["id"] in touched)
+    labels = {i: str(number) for number, i in enumerate(linked, 1)}
     if nodes and "paths" in nodes[0] and not by_paths and len({n.get("paths") for n in nodes}) == 1:
         nodes = [_without(node, ("paths",)) for node in nodes]
     yield from tables([_row(node, labels.get(node["id"], "")) for node in nodes])
-    yield from links(_by_predicate(edges, labels))
+    ordered = sorted(edges, key=lambda edge: str(edge["predicate"]))
+    yield from links(_edge(edge, labels, edge.get("metadata")) for edge in ordered)
 
 
 def _counts(content: Mapping[str, Any], lengths: ShortestLengths | None) -> list[str]:
@@ -280,19 +279,11 @@ def _substituted_entities(notes: Sequence[Note]) -> Iterator[_Who]:
 
 def _start(seeds: Sequence[str], taken: list[_Who]) -> Iterator[str]:
     """The line of the seeds, and a line of the other entities that were taken for names."""
-    left = iter([*taken, None])
-    following = next(left)
-    start = []
-    for seed in seeds:
-        if following is not None and following.id == seed:
-            start.append(following)
-            following = next(left)
-        else:
-            start.append(_Who(None, seed, None))
+    left = [*taken]
+    start = [left.pop(0) if left and left[0].id == i else _Who(None, i, None) for i in seeds]
     yield f"from {_listed(start)}"
-    others = [who for who in (following, *left) if who is not None]
-    if others:
-        yield f"to {_listed(others)}"
+    if left:
+        yield f"to {_listed(left)}"
 
 
 def _listed(every: Sequence[_Who]) -> str:
@@ -328,14 +319,6 @@ def _row(node: Mapping[str, Any], label: str) -> TableRow:
 def _edge(edge: Mapping[str, Any], labels: Mapping[str, str], metadata: Any) -> LinkedEdge:
     subject, object_ = (labels.get(end) or name(end) for end in (edge["subject"], edge["object"]))
     return LinkedEdge(subject, edge["predicate"], object_, metadata)
-
-
-def _by_predicate(
-    edges: Sequence[Mapping[str, Any]], labels: Mapping[str, str]
-) -> Iterator[LinkedEdge]:
-    """The edges grouped by predicate; the edges of each predicate stay in their order."""
-    for edge in sorted(edges, key=lambda edge: str(edge["predicate"])):
-        yield _edge(edge, labels, edge.get("metadata"))
 
 
 def _evidence(provenance: Any) -> list[LinkedEdge] | None:
