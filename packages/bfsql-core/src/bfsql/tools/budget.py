@@ -13,7 +13,7 @@ that it requested more. Records are then held to the budget, too (`for_records`)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -76,28 +76,34 @@ class Budget:
             limits: The limits of the server; ceilings also apply to requested budgets.
             max_tokens: The requested budget, 0 for none; None if the call requests nothing.
         """
-        requested = limits.max_tokens if max_tokens is None else max_tokens
-        most, most_bytes = limits.max_tokens, limits.max_answer_bytes or 0
+        most = limits.max_tokens
+        requested = most if max_tokens is None else max_tokens
         if not limits.ceilings or not most or 0 < requested < most:
-            bound = _first_bound(requested, most_bytes, TOKEN_BUDGET)
-            return cls(requested, limits.estimator, most_bytes, bound=bound)
-        larger = None if requested == most else requested
-        bound = _first_bound(most, most_bytes, _CEILING)
-        return cls(most, limits.estimator, most_bytes, larger, bound)
+            return cls._bounded(limits, requested, TOKEN_BUDGET)
+        return cls._bounded(limits, most, _CEILING, None if requested == most else requested)
 
     @classmethod
     def for_records(cls, limits: Limits) -> Budget:
         """The budget of the records of single entities, which come whole without ceilings."""
-        tokens = limits.max_tokens if limits.ceilings else 0
-        most_bytes = limits.max_answer_bytes or 0
-        bound = _first_bound(tokens, most_bytes, _CEILING)
-        return cls(tokens, limits.estimator, most_bytes, bound=bound)
+        return cls._bounded(limits, limits.max_tokens if limits.ceilings else 0, _CEILING)
 
-    def clamped(self, *, paged: bool) -> str:
-        """A note that the call requested more than the server grants."""
+    @classmethod
+    def _bounded(
+        cls, limits: Limits, tokens: int, by_tokens: SizeBound, requested: int | None = None
+    ) -> Budget:
+        """A budget with the bound that is met first, assuming three bytes per token."""
+        most_bytes, bound = limits.max_answer_bytes or 0, by_tokens
+        if most_bytes and not 0 < 3 * tokens <= most_bytes:
+            bound = SizeBound(f"this server's limit of {most_bytes:,} bytes", cure="")
+        return cls(tokens, limits.estimator, most_bytes, requested, bound)
+
+    def ceiling_notes(self, *, paged: bool) -> Iterator[str]:
+        """A note that the call requested more than the server grants, if it did."""
+        if self.requested is None:
+            return
         pages = "ask in pages (limit, offset), or " if paged else "ask "
         no_bound = "" if self.requested else " (no bound)"
-        return (
+        yield (
             f"max_tokens: reduced to {self.tokens}, the maximum of this server, from "
             f"{self.requested}{no_bound}. To see more, {pages}for less of each record (fields, "
             "topology_only)."
@@ -140,13 +146,6 @@ class Budget:
         if not self.is_bounded or self.holds(text_of(count)):
             return count
         return max(0, largest(count - 1, lambda n: self.holds(text_of(n))))
-
-
-def _first_bound(tokens: int, most_bytes: int, by_tokens: SizeBound) -> SizeBound:
-    """The bound that is met first, assuming three bytes per token."""
-    if not most_bytes or 0 < 3 * tokens <= most_bytes:
-        return by_tokens
-    return SizeBound(f"this server's limit of {most_bytes:,} bytes", cure="")
 
 
 async def fit(pages: Pages, writer: SubgraphWriter, budget: Budget) -> Draft:

@@ -102,7 +102,7 @@ class Traversal:
         seeds, arguments = await self._prepared(
             arguments, bounded=is_walk or arguments["limit"] != 0
         )
-        self._note_ceiling(paged=True)
+        self._notes += self._budget.ceiling_notes(paged=True)
         if path:
             of_path = PathArguments(path, show, count_distinct, measure, max_hops)
             return await self._walks(of_path, to, seeds, arguments)
@@ -147,7 +147,7 @@ class Traversal:
         depth = table.depth or query.k
         notes = shared_notes(table.seed_edges, depth, shared, smallest=k is None, bare=bare)
         self._notes += notes
-        self._note_ceiling(paged=False)
+        self._notes += self._budget.ceiling_notes(paged=False)
         return await self._answer(query.model_copy(update={"k": depth}), table)
 
     async def entity_page(
@@ -290,11 +290,6 @@ class Traversal:
         unmatched = self._executor.unmatched
         outline = (await self._schema.outline(1.0))[0] if unmatched else None
         return relation_notes(unmatched, idle, undecided, outline, self._executor.unlike)
-
-    def _note_ceiling(self, *, paged: bool) -> None:
-        """Note that the call requested more than the server grants, if it did."""
-        if self._budget.requested is not None:
-            self._notes.append(self._budget.clamped(paged=paged))
 
     async def _answer(self, query: Query, table: AnswerTable) -> Answer:
         """Fit the first kind of pages of which a page fits, read its detail, write the answer."""
