@@ -172,13 +172,7 @@ class SubgraphWriter:
     def document(
         self, result: Result, notes: Sequence[Note], metadata: Mapping[Any, Any]
     ) -> Document:
-        """The answer; explanations precede the parts that a host may cut off.
-
-        Args:
-            result: The result to write.
-            notes: The notes of the answer.
-            metadata: What stands for the metadata of the nodes and edges that have it.
-        """
+        """The answer, with what stands for metadata; explanations precede what a host may cut."""
         if isinstance(result, BfsResult):
             name, depth, common, shown = "max_hops", result.max_hops, None, result.shown
             seed_count, along = result.seed_count, list(result.along) or None
@@ -190,10 +184,9 @@ class SubgraphWriter:
             node["via"] = True
         for node, degree in zip(nodes, result.page.degrees.values(), strict=False):
             node["degree"] = degree
-        rows = None
+        count, rows = (None, None) if shown is None else (shown.count, shown.rows)
         if shown is not None:
             _add_numbers(nodes, shown)
-            rows = shown.rows
         for node in nodes if self._undecided else ():
             if node["id"] in self._undecided:
                 node["undecided"] = True
@@ -206,8 +199,8 @@ class SubgraphWriter:
                 "node_count": result.node_count,
                 "edge_count": result.edge_count,
                 "common_count": common,
-                "shown_count": None if shown is None or rows is not None else shown.count,
-                "walk_count": None if shown is None or rows is None else shown.count,
+                "shown_count": count if rows is None else None,
+                "walk_count": None if rows is None else count,
                 "notes": list(map(str, notes)) or None,
                 "facets": {clean_text(label): _facet(one) for label, one in result.facets.items()}
                 or None,
