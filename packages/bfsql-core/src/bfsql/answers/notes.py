@@ -142,12 +142,11 @@ def omissions(left_out: Iterable[Omission]) -> Iterator[str]:
     if values := [one for one in left_out if one.direction == "values"]:
         yield _large_values(values)
     yield from _never_shown([one for one in left_out if one.lasting])
-    for what in sorted(
-        {(one.id, one.reason or "") for one in left_out if one.direction == "nodes"}
-    ):
-        why = f" ({clean_text(what[1])})" if what[1] else ""
+    unlisted = {(one.id, one.reason or "") for one in left_out if one.direction == "nodes"}
+    for text, reason in sorted(unlisted):
+        why = f" ({clean_text(reason)})" if reason else ""
         yield (
-            f"The store did not list all entities of {plain(what[0])}{why}: every set and count "
+            f"The store did not list all entities of {plain(text)}{why}: every set and count "
             "made of them is a lower bound. Add conditions, or start from names."
         )
     edges = [one for one in left_out if one.direction in ways and not one.lasting]

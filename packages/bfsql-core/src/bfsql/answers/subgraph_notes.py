@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import chain
 
 from bfsql import call
 from bfsql.answers.clean import clean_text
@@ -43,15 +42,14 @@ def subgraph_notes(
     """The notes on the answer to a traversal; `bound` is what cuts an answer that is too large."""
     facts = result.facts
     if isinstance(result, BfsResult):
-        walks = chain(_traversal(facts, "max_hops"), _walks(result, bound))
-        own: Iterator[Note] = chain(walks, _pages(result, bound))
+        own: list[Note] = [*_traversal(facts, "max_hops"), *_walks(result, bound)]
+        own += _pages(result, bound)
     else:
-        own = chain(_traversal(facts, "k"), _cut_by_type(facts, bound))
-    detail = _detail(facts, bound)
-    properties = chain(_conditions(facts), _order(facts))
+        own = [*_traversal(facts, "k"), *_cut_by_type(facts, bound)]
+    own += [*_conditions(facts), *_order(facts)]
     if result.facets or facts.measures:
-        properties = chain(properties, _measures(facts), _facets(result, bound))
-    return [*own, *properties, *detail, *left_out(facts.omissions)]
+        own += [*_measures(facts), *_facets(result, bound)]
+    return [*own, *_detail(facts, bound), *left_out(facts.omissions)]
 
 
 def _traversal(facts: AnswerGaps, depth: str) -> Iterator[str]:
@@ -142,8 +140,7 @@ def _nothing_found(result: BfsResult, end: DeadEnd | None) -> Iterator[str]:
         )
     if end is not None:
         yield from _why_it_ended(end)
-    under_way = call.current()
-    if result.facts.omissions or (under_way is not None and under_way.omissions):
+    if result.facts.omissions or call.omissions():
         yield "The store left out edges, so there may be matches nevertheless."
 
 

@@ -274,8 +274,7 @@ async def _no_such(db: NormalizedBackend, argument: str, unknown: Sequence[str])
     others = f" (nor one of {len(unknown) - 1} more)" if len(unknown) > 1 else ""
     near = await _near(db, first)
     hint = f"The closest known ids: {near}." if near else "Nothing similar was found."
-    under_way = call.current()
-    gaps = [one for one in under_way.omissions if one.direction == "search"] if under_way else []
+    gaps = [one for one in call.omissions() if one.direction == "search"]
     hint = " ".join([hint, *omissions(gaps)])
     return ToolError(
         f"{argument}: no entity has the id or the name {excerpt(first)}{others}. {hint} "
