@@ -41,7 +41,6 @@ class _Fact(NamedTuple):
 
 
 _DistinguishingEdges: TypeAlias = dict[str, set[_Fact]]
-_ChosenFacts: TypeAlias = dict[str, list[_Fact]]
 
 
 async def contexts(
@@ -134,7 +133,7 @@ def _by_end(ring: Iterable[Triple], ids: Collection[str]) -> _DistinguishingEdge
 # --- choosing -------------------------------------------------------------------
 
 
-def _telling(group: Sequence[str], facts: Mapping[str, set[_Fact]]) -> _ChosenFacts:
+def _telling(group: Sequence[str], facts: Mapping[str, set[_Fact]]) -> dict[str, list[_Fact]]:
     """The facts that best tell each namesake apart, starting with one of each relation."""
     have = {entity_id: facts[entity_id] for entity_id in group if entity_id in facts}
     shared = Counter(fact for found in have.values() for fact in found)

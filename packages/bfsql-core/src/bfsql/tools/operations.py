@@ -106,6 +106,7 @@ class Operations:
         # An outline shows which properties there are: it reads no long values of many nodes.
         outline = partial(self.memory.of_call, self._call_memory, share=4_000)
         self.graph_schema = GraphSchema(self.db, outline)
+        self._checked = partial(checked, has_name=self.graph_schema.has_name)
         self._is_observed, self._is_guarded = bool(self._observers), bool(hooks)
 
     async def run(
@@ -147,9 +148,6 @@ class Operations:
             if memory.account.peak > LARGE:
                 loop = asyncio.get_running_loop()
                 loop.call_later(_LATER, loop.run_in_executor, None, give_back)
-
-    def _checked(self, tool: str, arguments: Any) -> dict[str, Any]:
-        return checked(tool, arguments, self.graph_schema.has_name)
 
     async def _answered(self, tool: str, values: dict[str, Any]) -> Answer:
         if self._is_guarded and (refusal := await self._hooks.refusal(tool, values)):

@@ -92,12 +92,9 @@ class GraphSchema:
 
     def has_name(self, name: str) -> bool:
         """Whether a type, predicate or property is known, without asking the store, by a name."""
-        known, outline = self.latest or Schema((), (), comprehensive=False), self.known_outline
-        properties = (
-            [*outline.node_properties.values(), *outline.edge_properties.values()]
-            if outline
-            else []
-        )
+        known = self.latest or Schema((), (), comprehensive=False)
+        outline = self.known_outline or Outline()
+        properties = [*outline.node_properties.values(), *outline.edge_properties.values()]
         return name in (*known.entity_types, *known.predicates) or any(
             one.name == name for described in properties for one in described
         )
