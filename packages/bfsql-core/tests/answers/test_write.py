@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bfsql.answers import SubgraphWriter, entity_document, search_document
+from bfsql.answers import Draft, SubgraphWriter, entity_document, search_document
 from bfsql.answers.notes import counted, omissions
 from bfsql.answers.subgraph_notes import subgraph_notes
 from bfsql.models import (
@@ -48,7 +48,7 @@ def result_with(facts: AnswerGaps, *, ids: tuple[str, ...] = ("a",), count: int 
     ],
 )
 def test_notes_count_in_good_english(facts, wanted):
-    notes = SubgraphWriter(()).draft(result_with(facts)).document["notes"]
+    notes = Draft(SubgraphWriter(()), result_with(facts)).document["notes"]
     assert any(wanted in note for note in notes)
     assert all(note.strip() and note.endswith(".") for note in notes)
 
@@ -60,14 +60,14 @@ def test_no_name_is_taken_for_the_place_of_metadata(parts):
     page = Subgraph([name, "b"], {name: name, "b": name}, [triple, (name, name, "b")])
     page = replace(page, node_metadata={name: {name: name}}, edge_metadata={triple: {"n": [name]}})
     result = BfsResult([name], 2, 2, summary, page, AnswerGaps(), max_hops=1, offset=0, limit=None)
-    content = SubgraphWriter(()).draft(result).answer().content
+    content = Draft(SubgraphWriter(()), result).answer().content
     assert [node.get("metadata") for node in content["nodes"]] == [{name: name}, None]
     assert [edge.get("metadata") for edge in content["edges"]] == [{"n": [name]}, None]
     assert (content["nodes"][0]["id"], content["edges"][1]["object"]) == (name, "b")
 
 
 def test_an_answer_that_lacks_nothing_has_no_notes():
-    document = SubgraphWriter(()).draft(result_with(AnswerGaps(), count=4)).document
+    document = Draft(SubgraphWriter(()), result_with(AnswerGaps(), count=4)).document
     assert "notes" not in document
     summary = SchemaSummary([], [])
     empty = IntersectionResult(["a"], 0, 0, summary, Subgraph([], {}, []), AnswerGaps(), k=1)

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from bfsql import Limits, MemoryBackend, open_graph
-from bfsql.answers import SubgraphWriter
+from bfsql.answers import Draft, SubgraphWriter
 from bfsql.engine import bfs_query
 from bfsql.models import BfsQuery
 from bfsql.sources import read_all
@@ -54,7 +54,7 @@ async def test_the_three_sizes_of_an_answer_are_near_the_published_ones(graph, b
     topology = await tool_calls.asked(graph, "bfs_query", **query, topology_only=True)
     stripped = await tool_calls.asked(graph, "bfs_query", **query)
     result = await bfs_query(backend, BfsQuery(**query))
-    full = SubgraphWriter(stripped=()).draft(result).answer()
+    full = Draft(SubgraphWriter(stripped=()), result).answer()
     tool_calls.check("bfs_query", full)
     sizes = [len(answer.text) for answer in (topology, stripped, full)]
     assert sizes == [pytest.approx(14_000, rel=0.15), pytest.approx(57_000, rel=0.15), sizes[2]]

@@ -155,10 +155,6 @@ class SubgraphWriter:
         # Cleaning is the expensive part, so all sizes of the same answer share its results.
         self._texts: dict[Any, bytes] = {}  # by id or triple
 
-    def draft(self, result: Result) -> Draft:
-        """The draft of an answer with a result, not written yet."""
-        return Draft(self, result)
-
     def metadata(self, page: Subgraph) -> dict[Any, bytes]:
         """The metadata of a page as JSON: that of nodes by id, then that of edges by triple."""
         nodes, edges, known = page.node_metadata, page.edge_metadata, self._texts

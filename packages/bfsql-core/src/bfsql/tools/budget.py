@@ -171,7 +171,7 @@ async def fit(pages: Pages, writer: SubgraphWriter, budget: Budget) -> Draft:
 
     def more(count: int) -> Draft:
         fewer = with_fewer_values(facets, LEAST_VALUES + count)
-        return writer.draft(replace(page.result, facets=fewer))
+        return Draft(writer, replace(page.result, facets=fewer))
 
     return _longest(budget, longest - LEAST_VALUES - 1, more) or page
 
@@ -181,7 +181,7 @@ async def _longest_page(pages: Pages, writer: SubgraphWriter, budget: Budget) ->
     most = pages.wanted
     may_fit = not budget.refuses(await pages.least_bytes(most))
     if may_fit and (most <= TRIED_WHOLE or not budget.is_bounded):
-        whole = writer.draft(await pages.of(most))
+        whole = Draft(writer, await pages.of(most))
         if await _keeps(budget, whole):
             return whole
         most -= 1
@@ -209,12 +209,12 @@ async def detail(db: GraphDbInterface, pages: Pages, stubs: Draft, budget: Budge
         result = await with_metadata(db, pages, result, writer.stripped)
     else:
         result = await with_node_metadata(db, pages, result)
-        if await _keeps(budget, writer.draft(result)):
+        if await _keeps(budget, Draft(writer, result)):
             result = await with_edge_metadata(db, pages, result, writer.stripped)
         else:
             result = without_edge_metadata(pages, result)
     result = with_absent_fields(pages, result, writer.stripped)
-    whole = writer.draft(result)
+    whole = Draft(writer, result)
     if await _keeps(budget, whole):
         return whole
     if fields:
@@ -226,7 +226,7 @@ async def detail(db: GraphDbInterface, pages: Pages, stubs: Draft, budget: Budge
             return stubs
         facts = replace(stubs.result.facts, late=result.facts.late)
         of_nodes = replace(result, page=replace(result.page, edge_metadata={}), facts=facts)
-        if not (has_room or await _keeps(budget, writer.draft(of_nodes))):
+        if not (has_room or await _keeps(budget, Draft(writer, of_nodes))):
             result = without_edge_metadata(pages, of_nodes)
             result = with_absent_fields(pages, result, writer.stripped)
     return await _fewer_metadata(pages, writer, budget, result)
@@ -241,8 +241,8 @@ async def _fewer_metadata(
 
     def trim(result: Result) -> Draft | None:
         return _longest(
-            budget, edges - 1, lambda n: writer.draft(trimmed(result, nodes, n))
-        ) or _longest(budget, nodes - 1, lambda n: writer.draft(trimmed(result, n, 0)))
+            budget, edges - 1, lambda n: Draft(writer, trimmed(result, nodes, n))
+        ) or _longest(budget, nodes - 1, lambda n: Draft(writer, trimmed(result, n, 0)))
 
     fitted = await off_loop(size, lambda: trim(result))
     if fitted is None and result.facets:
@@ -291,7 +291,7 @@ async def _cut(
         while size is not None:
             fits = not budget.refuses(await pages.least_bytes(size))
             if fits:
-                draft = writer.draft(completed(await pages.of(size)))
+                draft = Draft(writer, completed(await pages.of(size)))
                 fits = await _keeps(budget, draft)
                 longest = draft if fits else longest
             size = sizes.send(fits)
