@@ -245,9 +245,9 @@ class _Load:
         """The graph of tables, perhaps of some sources, after the graph to append to."""
         if self._options.progress:
             self._options.progress("merging", None)
-        nodes = [one for table in tables for one in table.nodes]
-        edges = [one for table in tables for one in table.edges]
-        evidence = [one for table in tables for one in table.evidence]
+        nodes = [one for table in tables for one in table.nodes if one.count]
+        edges = [one for table in tables for one in table.edges if one.count]
+        evidence = [one for table in tables for one in table.evidence if one.count]
         self.names = [
             one
             for table, source in zip(tables, sources, strict=False)

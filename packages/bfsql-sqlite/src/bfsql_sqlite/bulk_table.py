@@ -75,12 +75,12 @@ class BulkTable:
     @property
     def nodes(self) -> list[NodeTable]:
         """The table itself if it has nodes."""
-        return [self] if self.count and isinstance(self._table.columns, NodeColumns) else []
+        return [self] if isinstance(self._table.columns, NodeColumns) else []
 
     @property
     def edges(self) -> list[EdgeTable]:
         """The table itself if it has edges."""
-        return [self] if self.count and isinstance(self._table.columns, EdgeColumns) else []
+        return [self] if isinstance(self._table.columns, EdgeColumns) else []
 
     def padded(self, width: int) -> str:
         """The cells as this number of columns."""

@@ -195,30 +195,16 @@ class EdgeRows(TextTable):
 
 
 class RecordTables:
-    """Records of any kind; `nodes`, `edges` and `evidence` are the tables that have rows."""
+    """Records of any kind, in the tables `nodes`, `edges` and `evidence`, which may be empty."""
 
     def __init__(self, name: str, connection: duckdb.DuckDBPyConnection, long: LongTexts) -> None:
         self._shortened = long.shortened
         self._nodes = NodeRows(f"{name}_node", connection, long)
         self._edges = EdgeRows(f"{name}_edge", connection)
         self._evidence = EdgeRows(f"{name}_evidence", connection)
+        self.nodes, self.edges, self.evidence = [self._nodes], [self._edges], [self._evidence]
         self.types: set[str] = set()
         """The types of nodes."""
-
-    @property
-    def nodes(self) -> list[NodeRows]:
-        """The nodes."""
-        return [self._nodes] if self._nodes.count else []
-
-    @property
-    def edges(self) -> list[EdgeRows]:
-        """The edges."""
-        return [self._edges] if self._edges.count else []
-
-    @property
-    def evidence(self) -> list[EdgeRows]:
-        """The evidence."""
-        return [self._evidence] if self._evidence.count else []
 
     def fill(
         self,
