@@ -58,15 +58,15 @@ def written(
     graph.executemany("INSERT INTO predicate VALUES (?)", ((p,) for p in range(PREDICATES)))
     types = ((n, None if n in lacking else n % 2) for n in range(NODES))
     graph.executemany("INSERT INTO node VALUES (?, ?)", types)
-    number = write_edges(
+    write_edges(
         graph,
         nodes=NODES,
         predicates=PREDICATES,
         leaving=chunks(sorted(triples), length),
         entering=chunks(sorted(triples, key=lambda one: (one[2], one[1], one[0])), length),
     )
-    assert number == len(triples)
     write_types(graph)
+    assert Adjacency.of(graph).edges == len(triples)
     return graph
 
 

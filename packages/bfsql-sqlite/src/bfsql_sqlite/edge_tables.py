@@ -61,7 +61,7 @@ def write_edges(
     predicates: int,
     leaving: Iterable[IntArray],
     entering: Iterable[IntArray],
-) -> int:
+) -> None:
     """Fill the tables of edges.
 
     Memory is bounded by the length of the chunks. Any length works; about 100,000 rows are fast.
@@ -76,14 +76,10 @@ def write_edges(
             object), and each triple occurs once.
         entering: The same triples, sorted by (object, predicate, subject), in the same columns.
             It is first iterated after `leaving` has ended.
-
-    Returns:
-        The number of edges.
     """
     writer = _Writer(connection, nodes, width(predicates))
-    edges = writer.write(leaving, own=0, other=2)
+    writer.write(leaving, own=0, other=2)
     writer.write(entering, own=2, other=0)
-    return edges
 
 
 class _Writer:
@@ -98,19 +94,17 @@ class _Writer:
         self._base = 0
         self._counts = np.zeros(SPAN, np.int64)
 
-    def write(self, triples: Iterable[IntArray], *, own: int, other: int) -> int:
-        """Write the lists of one direction, and return the number of triples, which are sorted.
+    def write(self, triples: Iterable[IntArray], *, own: int, other: int) -> None:
+        """Write the lists of one direction; the triples are sorted.
 
         The nodes that own the lists are in the column `own`, the other ends in `other`.
         """
-        number, first = 0, self._offset_row
+        first = self._offset_row
         for chunk in _of_length(triples, ENTRIES):
             self._entries(chunk[:, 1], chunk[:, other])
             self._count(chunk[:, own], first)
-            number += len(chunk)
         self._go_on_to(first + rows_of(self._nodes, SPAN))
         self._base = self._entry_row * ENTRIES
-        return number
 
     def _entries(self, predicates: IntArray, ends: IntArray) -> None:
         rows = rows_of(len(ends), ENTRIES)
