@@ -129,7 +129,8 @@ class _Records:
     def __init__(self, options: SourceOptions, account: SourceAccount, base: str) -> None:
         self.ready: list[GraphRecord] = []
         prefixes = options.prefixes
-        self._short = _bracketed if prefixes is None else Prefixes(prefixes).short
+        # In brackets an id means this IRI, regardless of the bound prefixes.
+        self._short = (lambda iri: f"<{iri}>") if prefixes is None else Prefixes(prefixes).short
         self._languages, self._default_type = options.languages, options.default_type
         self._account = account
         self._seen: set[str] = set()
@@ -319,11 +320,6 @@ class _Records:
                 f"its relative IRIs were resolved against {self._base}, for instance {id_}; "
                 "--base-iri names another IRI"
             )
-
-
-def _bracketed(iri: str) -> str:
-    """The spelling of an id that means this IRI, regardless of the bound prefixes."""
-    return f"<{iri}>"
 
 
 def prefixes_of(path: Path, format_: str, encoding: str | None = None) -> dict[str, str]:
