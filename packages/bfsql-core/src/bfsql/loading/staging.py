@@ -399,13 +399,10 @@ class Staging:
         self.report.created_nodes = self.report.undescribed_ends
         examples = self.connection.execute("SELECT id FROM created LIMIT ?", (EXAMPLES,))
         self.report.created_examples = [id_ for (id_,) in examples]
-
-        def described(id_: str) -> tuple[Any, ...]:
-            node = created_node(id_, self._options.default_type)
-            return node.entity_type, self._codec.encode(node.metadata)
-
         rows = self.connection.execute("SELECT n, id FROM created")
-        self.connection.executemany(_DESCRIBE, ((n, *described(id_)) for n, id_ in rows))
+        nodes = ((n, created_node(id_, self._options.default_type)) for n, id_ in rows)
+        described = ((n, one.entity_type, self._codec.encode(one.metadata)) for n, one in nodes)
+        self.connection.executemany(_DESCRIBE, described)
 
     def drop_dangling(self, order: str = "subject, predicate, object") -> None:
         """Delete edges with an end that no record describes, and count them.
