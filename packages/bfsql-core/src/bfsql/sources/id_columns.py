@@ -120,13 +120,11 @@ class Texts:
 
 _WORD = re.compile(r"[A-Za-z][a-z]{2,}\Z|[A-Z]{3,}\Z")
 _ID_WORDS = re.compile(r"[\s_-]?(?:id|name|symbol|key|code)s?\Z", re.IGNORECASE)
-_NO_TYPE = frozenset(
-    {
-        *("who", "whom", "what", "where", "this", "that", "left", "right", "first", "second"),
-        *("parent", "child", "one", "two", "column", "value", "node"),
-        *(name for name in (*SUBJECT, *OBJECT) if name.isalpha()),
-    }
-)
+_NO_TYPE = {
+    *("who", "whom", "what", "where", "this", "that", "left", "right", "first", "second"),
+    *("parent", "child", "one", "two", "column", "value", "node"),
+    *(name for name in (*SUBJECT, *OBJECT) if name.isalpha()),
+}
 """Names of ends that say nothing about the type of the nodes."""
 
 
