@@ -35,9 +35,8 @@ FROM node CROSS JOIN type USING (t) LEFT JOIN detail USING (n) ORDER BY n
 # Evidence is merged and counted again, since one of its documents may only now become a node.
 _METADATA = "SELECT cast(e AS TEXT), substr(metadata, 2, length(metadata) - 2) FROM edge ORDER BY e"
 
-_TABLES = "CREATE TABLE old_edge (e BIGINT, s INTEGER, p INTEGER, o INTEGER)"
-
-_VIEWS = """
+_TABLES = """
+CREATE TABLE old_edge (e BIGINT, s INTEGER, p INTEGER, o INTEGER);
 CREATE VIEW old_rows AS
 SELECT a.c0 AS s, old_predicate.c0 AS p, b.c0 AS o, coalesce(old_metadata.c1, '') AS metadata
 FROM old_edge JOIN old_id AS a ON a.rowid = s JOIN old_predicate ON old_predicate.rowid = p
@@ -97,7 +96,7 @@ class OldGraph:
         stopped: Callable[[], bool],
     ) -> None:
         self.nodes = NodeRows("old_node", connection, long)
-        self._long = long
+        self._shortened = long.shortened
         self.edges = OldEdges()
         self.name_keys: list[tuple[str, str]] = []
         self._untyped = ""
@@ -107,7 +106,7 @@ class OldGraph:
         self._ids = TextTable("old_id", 1, connection)
         self._predicates = TextTable("old_predicate", 1, connection)
         self._metadata = TextTable("old_metadata", 2, connection)
-        connection.execute(_TABLES + ";" + _VIEWS)
+        connection.execute(_TABLES)
 
     def read(self) -> None:
         """Read the file, if there is one.
@@ -124,13 +123,12 @@ class OldGraph:
                 untyped = "SELECT value FROM meta WHERE key = 'default_type'"
                 (self._untyped,) = old.execute(untyped).fetchone() or (UNTYPED,)
                 self.name_keys = name_keys(old)[0]
-                shortened = self._long.shortened
                 nodes = old.execute(_NODES)
-                self.nodes.fill((id_, name, shortened(text)) for id_, name, text in nodes)
+                self.nodes.fill((id_, name, self._shortened(text)) for id_, name, text in nodes)
                 self._ids.fill(old.execute("SELECT id FROM node ORDER BY n"))
                 self._predicates.fill(old.execute("SELECT name FROM predicate ORDER BY p"))
                 metadata = old.execute(_METADATA)
-                self._metadata.fill((e, shortened(text)) for e, text in metadata)
+                self._metadata.fill((e, self._shortened(text)) for e, text in metadata)
                 self._fill_edges(old)
         except BROKEN as error:
             # Without a code: text that is not UTF-8, `Damaged`, or no error of SQLite
