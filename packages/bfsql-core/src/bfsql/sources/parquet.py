@@ -245,12 +245,11 @@ def _nested(type_: Any, read: Callable[[Any], _Reading | None]) -> _Reading | No
     if len(known) < len(parts) or is_.is_union(type_):
         return None
     if is_.is_struct(type_):
-        names = [field.name for field in type_]
-        if len(set(names)) < len(names):
+        fields = {field.name: part for field, part in zip(type_, known, strict=True)}
+        if len(fields) < len(known):
             return None
-        types = pa.struct([(name, part.type) for name, part in zip(names, known, strict=True)])
-        converts = [part.convert for part in known]
-        return _Reading(types, _of_struct(dict(zip(names, converts, strict=True))))
+        types = pa.struct([(name, part.type) for name, part in fields.items()])
+        return _Reading(types, _of_struct(fields))
     if is_.is_map(type_):
         key, item = read(type_.key_type), read(type_.item_type)
         if key is None or item is None:
@@ -299,8 +298,8 @@ def _of_list(convert: Convert | None) -> Convert | None:
     return lambda values: [None if value is None else convert(value) for value in values]
 
 
-def _of_struct(converts: dict[str, Convert | None]) -> Convert | None:
-    made = {key: convert for key, convert in converts.items() if convert is not None}
+def _of_struct(fields: dict[str, _Reading]) -> Convert | None:
+    made = {key: part.convert for key, part in fields.items() if part.convert is not None}
     if not made:
         return None
     return lambda value: {

@@ -232,8 +232,7 @@ def format_of(path: Path, named: str | None) -> str:
     """
     known, reason = known_formats(), ""
     if named is not None and named not in known:
-        names = ", ".join(known)
-        reason = f"there is no format {named!r}; the formats are: {names}{_broken()}"
+        reason = f"there is no format {named!r}; the formats are: {', '.join(known)}{_broken()}"
         raise SourceError(path, reason)
     try:
         if path.is_dir():

@@ -37,7 +37,7 @@ from bfsql.sources.headers import (
     listed,
     neo4j_columns,
 )
-from bfsql.sources.json_records import object_table, objects
+from bfsql.sources.json_records import keys_of, object_table, objects
 from bfsql.sources.options import SourceOptions, option_of
 from bfsql.sources.rows import Dialect, dialect_of, rows_of
 from bfsql.sources.text import encoding_of
@@ -298,7 +298,7 @@ def _keys(path: Path, encoding: str) -> Head:
     if found and not sample:
         line, fault = found[0]
         raise SourceError(path, f"{fault}; a JSONL file has one object per line", line)
-    return Head(list(dict.fromkeys(key for item in sample for key in item)), encoding, sample)
+    return Head(keys_of(sample), encoding, sample)
 
 
 def _tell(account: SourceAccount, head: Head, columns: Columns) -> None:
