@@ -85,9 +85,7 @@ def _mark(text: str, writes: int) -> str:
 def _spread(kinds: IntArray) -> IntArray:
     """About `ALL` places, evenly spread over each of the `ALL` most frequent kinds.
 
-    All places if there are no more than that.
-
-    Places whose kind is negative are left out.
+    All places if there are no more than that; those whose kind is negative are left out.
     """
     if len(kinds) <= ALL:
         return np.flatnonzero(kinds >= 0).astype(np.int32)

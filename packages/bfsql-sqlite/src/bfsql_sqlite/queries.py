@@ -137,9 +137,7 @@ def name_keys(reader: sqlite3.Connection) -> list[list[tuple[str, str]]]:
 
 
 # A longer one than any outline, which only another program can have written, is not read.
-OUTLINE = """
-SELECT max(value) FROM meta WHERE key = 'outline' AND length(value) < 100000000
-"""
+OUTLINE = "SELECT max(value) FROM meta WHERE key = 'outline' AND length(value) < 100000000"
 
 # --- search -----------------------------------------------------------------
 
@@ -169,6 +167,4 @@ def labels(size: int) -> str:
 @cache
 def stubs(size: int) -> str:
     """The data of entries for search results."""
-    return f"""
-        SELECT n, id, node.t, name FROM entry JOIN node USING (n) WHERE n IN ({_marks(size)})
-    """
+    return f"SELECT n, id, node.t, name FROM entry JOIN node USING (n) WHERE n IN ({_marks(size)})"
