@@ -16,15 +16,9 @@ from bfsql.serving.requests import HttpRequest, expire
 STOPPING = "stopping"
 """`kind` of the `ToolError` of a call that a stopping server refuses or ends."""
 
-
-_REFUSED = (
-    "This server is shutting down and accepts no new calls. Repeat the call in a few seconds: "
-    "another server may have replaced it."
-)
-_ENDED = (
-    "This server was stopped before the call ended. Repeat the call in a few seconds: "
-    "another server may have replaced it."
-)
+_REPEAT = "Repeat the call in a few seconds: another server may have replaced it."
+_REFUSED = f"This server is shutting down and accepts no new calls. {_REPEAT}"
+_ENDED = f"This server was stopped before the call ended. {_REPEAT}"
 _LEFT = "The client disconnected before the call ended."
 
 
