@@ -100,7 +100,7 @@ def server_parts(
 def run(
     graph_factory: GraphFactory,
     settings: ServeSettings,
-    configure: Callable[[], LiveConfiguration] | None = None,
+    configure: Callable[[], LiveConfiguration],
     on_listening: Callable[[str], None] | None = None,
     replay: Path | None = None,
 ) -> None:
@@ -122,16 +122,7 @@ def run(
     module, arguments = "bfsql.server.mcp", {}
     if settings.rest:
         module, arguments = "bfsql.explore.page", {"replay": replay}
-    asyncio.run(
-        serve_http(
-            graph_factory,
-            settings,
-            module,
-            configure,
-            on_listening=on_listening,
-            arguments=arguments,
-        )
-    )
+    asyncio.run(serve_http(graph_factory, settings, module, configure, on_listening, **arguments))
 
 
 def check_options(server: Resolved[ServeSettings]) -> None:

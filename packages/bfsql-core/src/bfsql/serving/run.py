@@ -2,7 +2,7 @@
 
 MCP (`bfsql.server`) and the web API (`bfsql.explore`) are applications in front of this module:
 
-    asyncio.run(serve_http(graph_factory, settings, "bfsql.explore.page"))
+    asyncio.run(serve_http(graph_factory, settings, "bfsql.explore.page", configure))
 
 Neither uvicorn nor starlette is imported with this module. They are imported in a
 thread while the store is being opened.
@@ -15,11 +15,10 @@ import gc
 import signal
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from functools import partial
 from importlib import import_module
-from types import MappingProxyType
 from typing import Any
 
 from bfsql.interpreter import frozen_modules, rare_collections, short_switches
@@ -36,10 +35,9 @@ async def serve_http(
     graph_factory: GraphFactory,
     settings: ServeSettings,
     module: str,
-    configure: Callable[[], LiveConfiguration] | None = None,
-    *,
+    configure: Callable[[], LiveConfiguration],
     on_listening: Callable[[str], None] | None = None,
-    arguments: Mapping[str, Any] = MappingProxyType({}),
+    **arguments: Any,
 ) -> None:
     """Serve a graph over HTTP until the operator stops the server.
 
@@ -51,13 +49,12 @@ async def serve_http(
         settings: Address and bounds.
         module: Name of the module with the `application(live_graph, settings)` to run and the
             `GREETING`, which contains `{url}`. It is imported while the graph is being opened.
-        configure: Reloads the configuration; None reopens the graph with the same one.
+        configure: Reloads the configuration.
         on_listening: Called with the URL once the server listens.
-        arguments: Further ones of the `application`.
+        **arguments: Further ones of the `application`.
     """
     log_to_stderr(settings)
     check_exposure(settings)
-    configure = configure or (lambda: (graph_factory, settings))
     with (
         bind(settings.host, settings.port) as listener,
         admin_listener(settings) as admin,
