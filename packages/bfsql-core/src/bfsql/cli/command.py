@@ -112,13 +112,9 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Resolve as click does, and suggest the closest command for a misspelt one."""
+        if args[0] == "help":  # `bfsql help serve` is `bfsql serve --help`
+            args = [*args[1:2], "--help"]
         name = args[0]
-        if name == "help" and len(args) > 1:  # `bfsql help serve` is `bfsql serve --help`
-            args = [args[1], "--help"]
-            name = args[0]
-        elif name == "help":
-            click.echo(ctx.get_help())
-            ctx.exit()
         if name not in COMMANDS and not name.startswith("-") and name not in _from_plugins(ctx):
             if name in KIT_COMMANDS:
                 ctx.fail(f"`bfsql {name}` comes with the conformance kit: {INSTALL_KIT}.")
