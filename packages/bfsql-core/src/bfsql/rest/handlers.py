@@ -227,13 +227,10 @@ async def entity_batch(request: ApiRequest) -> Reply:
     db = request.api.db
     keys = None if batch.keys is None else db.name_keys().metadata_keys(batch.keys)
     nodes = list(await within(db.get_nodes_batch(batch.ids))) if batch.ids else []
-    known: Mapping[str, Metadata] = {}
-    if batch.metadata and nodes:
-        known = await within(db.metadata_for_nodes_batch([n.id for n in nodes], keys))
-    results = [_stub(node) for node in nodes]
-    if batch.metadata:
-        for n, result in zip(nodes, results, strict=True):
-            result.update(_prefixed({**n.metadata, **known.get(n.id, {})}, keys))
+    if not batch.metadata or not nodes:
+        return reply({"results": [_stub(n) for n in nodes]})
+    known = await within(db.metadata_for_nodes_batch([n.id for n in nodes], keys))
+    results = [_stub(n) | _prefixed({**n.metadata, **known.get(n.id, {})}, keys) for n in nodes]
     return reply({"results": results})
 
 
