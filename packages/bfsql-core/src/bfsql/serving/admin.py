@@ -44,8 +44,6 @@ if TYPE_CHECKING:
     from bfsql.serving.live import LiveGraph, OpenSessions
     from bfsql.settings import ServeSettings
 
-_TEXT = "text/plain; charset=utf-8"
-_JSON = "application/json"
 _HUNG = "The event loop of the server does not run.\n"
 _LISTED = "This port serves /livez, /readyz and /metrics.\n"
 _WITHOUT_CLIENT = (
@@ -158,32 +156,30 @@ def admin_application(health: Health, measure: Callable[[str], MetricsText]) -> 
         measure: Returns the metrics for a header `Accept`, and their content type; it raises
             `ImportError` if the package for metrics is not installed.
     """
-    from starlette.responses import Response
+    from starlette.responses import PlainTextResponse, Response
 
     async def measured(accept: str) -> Response:
         try:
             text, kind = await measure(accept)
         except ImportError:
-            return Response(_WITHOUT_CLIENT, HTTPStatus.NOT_IMPLEMENTED, media_type=_TEXT)
+            return PlainTextResponse(_WITHOUT_CLIENT, HTTPStatus.NOT_IMPLEMENTED)
         return Response(text, headers={"Content-Type": kind})
 
     async def answer(scope: Scope) -> Response:
         if scope["method"] not in {"GET", "HEAD"}:
-            status = HTTPStatus.METHOD_NOT_ALLOWED
-            return Response(
-                "Only GET and HEAD are allowed.\n", status, {"Allow": "GET, HEAD"}, _TEXT
-            )
+            status, allowed = HTTPStatus.METHOD_NOT_ALLOWED, {"Allow": "GET, HEAD"}
+            return PlainTextResponse("Only GET and HEAD are allowed.\n", status, allowed)
         accept = dict(scope["headers"]).get(b"accept", b"").decode("latin-1")
         match scope["path"]:
             case "/livez" if health.alive:
-                return Response("ok\n", media_type=_TEXT)
+                return PlainTextResponse("ok\n")
             case "/livez":
-                return Response(_HUNG, HTTPStatus.SERVICE_UNAVAILABLE, media_type=_TEXT)
+                return PlainTextResponse(_HUNG, HTTPStatus.SERVICE_UNAVAILABLE)
             case "/readyz":
                 return _readyz(health)
             case "/metrics":
                 return await measured(accept)
-        return Response(_LISTED, HTTPStatus.NOT_FOUND, media_type=_TEXT)
+        return PlainTextResponse(_LISTED, HTTPStatus.NOT_FOUND)
 
     async def application(scope: Scope, receive: Receive, send: Send) -> None:
         response = await answer(scope)
@@ -201,7 +197,8 @@ def _readyz(health: Health) -> Response:
     status = HTTPStatus.SERVICE_UNAVAILABLE if reasons else HTTPStatus.OK
     seconds = None if age is None else round(age, 1)
     document = {"ready": not reasons, "reasons": reasons, "age": seconds}
-    return Response(json.dumps(document, ensure_ascii=False) + "\n", status, media_type=_JSON)
+    text = json.dumps(document, ensure_ascii=False) + "\n"
+    return Response(text, status, media_type="application/json")
 
 
 def readings(live: LiveGraph, server: Server | None) -> Iterator[Reading]:
@@ -251,9 +248,7 @@ def _of_connections(connections: Connections) -> Iterator[Reading]:
     yield Reading("bfsql_connections", "Open connections.", connections.open)
     yield Reading("bfsql_connections_limit", "Limit of concurrent connections.", connections.limit)
     ended = "Connections that the server refused or closed, by reason."
-    reasons = ("refused", "evicted", "timed_out", "unread")
-    by_reason = {reason: getattr(connections, reason) for reason in reasons}
-    yield from _by_label("bfsql_connections_ended", ended, "reason", by_reason)
+    yield from _by_label("bfsql_connections_ended", ended, "reason", connections.ended)
 
 
 def _by_label(name: str, text: str, label: str, counts: Mapping[Any, int]) -> Iterator[Reading]:

@@ -97,11 +97,9 @@ class Connections:
     """The connections of one server.
 
     Attributes:
-        open: Connections at this moment.
-        refused: Answered with 503, because all others had a call in progress.
-        evicted: Closed while they waited, to make room for others.
-        timed_out: Closed because the client sent nothing, or too slowly.
-        unread: Closed because the client did not read its answer.
+        ended: Those that the server ended, by reason: `refused` with 503, because all others had a
+            call in progress; `evicted` while they waited, to make room for others; `timed_out`,
+            because the client sent nothing, or too slowly; `unread`, as its answer was.
         limit: Most connections at once.
     """
 
@@ -127,7 +125,7 @@ class Connections:
         wanted = settings.max_connections
         self.limit = self.max_of_admin_port if of_admin_port else most_connections(wanted)
         self._limit_is = "that of the admin port" if of_admin_port else "max_connections"
-        self.refused = self.evicted = self.timed_out = self.unread = 0
+        self.ended = Counter(refused=0, evicted=0, timed_out=0, unread=0)
         self._settings = settings
         self._open: dict[GuardedProtocol, None] = {}
         self._waiting: dict[str, dict[GuardedProtocol, None]] = {}
@@ -148,7 +146,7 @@ class Connections:
     def admit(self, protocol: GuardedProtocol) -> bool:
         """Count a new connection; False, uncounted, if no other one can be closed for it."""
         if len(self._open) >= self.limit and not self._make_room():
-            self.refused += 1
+            self.ended["refused"] += 1
             return False
         self._open[protocol] = None
         self.wait(protocol)
@@ -211,7 +209,7 @@ class Connections:
             )
         if victim is None:
             return False
-        self.evicted += 1
+        self.ended["evicted"] += 1
         self.lose(victim)
         victim.transport.abort()
         return True
@@ -243,7 +241,7 @@ class Connections:
             if protocol.stalled(now) > self._settings.write_timeout:
                 self._cut(protocol)
             elif protocol.keeps_waiting(now, self._settings):
-                self.timed_out += 1
+                self.ended["timed_out"] += 1
                 protocol.give_up()
         if unread > self.max_unread_bytes:
             self._cut_stalled(now, unread)
@@ -259,7 +257,7 @@ class Connections:
 
     def _cut(self, protocol: GuardedProtocol) -> None:
         """Abort a connection and discard its unsent data."""
-        self.unread += 1
+        self.ended["unread"] += 1
         self.lose(protocol)
         end: socket.socket = protocol.transport.get_extra_info("socket")
         end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _WITHOUT_LINGERING)
