@@ -226,7 +226,7 @@ def _names(allowed: Authority, host: Authority) -> bool:
 
 def _allowed_host(text: str) -> Authority:
     name = text.removesuffix(":*")
-    found = Authority.parsed(f"[{name}]" if _is_ipv6(name) else name)
+    found = Authority.parsed(name) or Authority.parsed(f"[{name}]")  # a bare IPv6 address
     if found is None:
         raise ConfigurationError(
             f"allowed_hosts has {text!r}, which is not the name of a server: write "
@@ -234,13 +234,6 @@ def _allowed_host(text: str) -> Authority:
             "name."
         )
     return found
-
-
-def _is_ipv6(name: str) -> bool:
-    try:
-        return isinstance(ipaddress.ip_address(name), ipaddress.IPv6Address)
-    except ValueError:
-        return False
 
 
 def _only(scope: Scope, name: bytes) -> str | None:
