@@ -12,11 +12,9 @@ from bfsql.cli.configuration import Configuration
 from bfsql.cli.configured import ConfiguredCommand, reader, show_origin
 from bfsql.cli.serve import run, server_parts
 
-_OF_OTHER_SERVERS = frozenset(
-    {
-        *("transport", "rest", "answer_format", "instructions", "stateless"),
-        *("structured_content", "max_sessions", "session_timeout"),
-    }
+_OF_OTHER_SERVERS = (
+    *("transport", "rest", "answer_format", "instructions", "stateless"),
+    *("structured_content", "max_sessions", "session_timeout"),
 )
 """Settings that this server ignores if they are in a file or the environment."""
 
@@ -51,10 +49,8 @@ def explore(configuration: Configuration, *, replay: Path | None, no_browser: bo
     web = {"rest": True, "transport": "http"}
     parts = server_parts(configuration.with_server(**web), lambda: read().with_server(**web))
     view = "#view=replay" if replay else ""
-    opened = None if no_browser else lambda url: _open_in_browser(url + view)
-    run(*parts, on_listening=opened, replay=replay)
 
+    def show(url: str) -> None:  # without waiting for the browser, which may run in this terminal
+        threading.Thread(target=webbrowser.open, args=(url + view,), daemon=True).start()
 
-def _open_in_browser(url: str) -> None:
-    """Open the page without waiting for the browser, which may run in this terminal."""
-    threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
+    run(*parts, on_listening=None if no_browser else show, replay=replay)

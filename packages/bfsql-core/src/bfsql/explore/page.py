@@ -88,7 +88,8 @@ def application(
     page = with_headers(require_known_names(Page(), settings, refusal))
 
     async def both(scope: Scope, receive: Receive, send: Send) -> None:
-        of_page = scope["type"] == "http" and _is_of_page(_path(scope))
+        path = _path(scope) if scope["type"] == "http" else ""
+        of_page = path == _ROOT or path.startswith(_ASSETS)
         await (page if of_page else api)(scope, receive, send)
 
     return both
@@ -126,10 +127,6 @@ class Page:
         headers = _HEADERS | ({"Content-Encoding": "gzip"} if compressed else {})
         # Always asked for again, so that a newer version of the server is a newer page.
         return Reply(content, _MEDIA_TYPES[file.suffix], headers).response(request, "no-cache")
-
-
-def _is_of_page(path: str) -> bool:
-    return path == _ROOT or path.startswith(_ASSETS)
 
 
 def _path(scope: Scope) -> str:
