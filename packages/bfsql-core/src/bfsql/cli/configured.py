@@ -118,25 +118,19 @@ class ConfiguredCommand(click.Command):
         self._asks = asks
         self._sections = sections or {}
         self._examples = examples
+        option = partial(click.Option, expose_value=False)
         self.params += [
-            click.Option(
+            option(
                 ["--backend"],
                 metavar="NAME",
-                expose_value=False,
                 help="Kind of store, one of `bfsql backends`.  [default: sqlite]",
             ),
-            click.Option(
-                ["--config"],
-                metavar="FILE",
-                expose_value=False,
-                help="Configuration file.  [default: bfsql.toml]",
-            ),
+            option(["--config"], metavar="FILE", help="Configuration file.  [default: bfsql.toml]"),
             verbose_option(),
-            click.Option(
+            option(
                 ["--help-all"],
                 is_flag=True,
                 is_eager=True,
-                expose_value=False,
                 callback=_show_all_help,
                 help="Show every option, and the environment variables.",
             ),

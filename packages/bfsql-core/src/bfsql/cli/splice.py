@@ -56,12 +56,11 @@ _TRAILING_COMMA = re.compile(rf"({_TEXT}|[\[{{,:]\s*,)|,(?=\s*[\]}}])", re.DOTAL
 _REST_OF_LINE = re.compile(r"[ \t]*(?://[^\n]*)?")
 _WORD = re.compile(r"[^\s,\]}/]+|.")
 
+_NOT_CLOSED = "a text in double quotes is missing or not closed"
 _REASONS = {
-    "Expecting property name enclosed in double quotes": (
-        "a text in double quotes is missing or not closed"
-    ),
-    "Unterminated string starting at": "a text in double quotes is missing or not closed",
-    "Invalid control character at": "a text in double quotes is missing or not closed",
+    "Expecting property name enclosed in double quotes": _NOT_CLOSED,
+    "Unterminated string starting at": _NOT_CLOSED,
+    "Invalid control character at": _NOT_CLOSED,
     "Expecting ':' delimiter": "a colon is missing",
     "Expecting ',' delimiter": "a comma or a closing bracket is missing",
     "Extra data": "there is more text after the end",
