@@ -7,11 +7,11 @@ environment, and the options of the command line.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from pydantic import BaseModel, SecretBytes, SecretStr, ValidationError
 
@@ -23,8 +23,6 @@ from bfsql.settings.model import options as fields
 from bfsql.settings.trust import FoundFile, Level
 
 M = TypeVar("M", bound=BaseModel)
-_Setting: TypeAlias = tuple[Option, Any, str, Level]
-"""A setting, its raw value, and the origin of that with its level."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +37,12 @@ class Resolved(Generic[M]):
     """How far the origin of each field is trusted."""
 
 
-@dataclass(frozen=True, slots=True)
-class _RawValue:
-    """A value, the raw value from which it was read, and its origin."""
+class _Setting(NamedTuple):
+    """A setting, its raw value, and the origin of that with its level."""
 
-    value: Any
+    option: Option
     raw: Any
-    origin: str
+    origin: str = "default"
     level: Level = Level.DEFAULT
 
 
@@ -82,26 +79,27 @@ def resolve(
             not accept, or a missing value, with one sentence for each.
     """
     settings = fields(model) if known is None else list(known)
-    values: dict[str, _RawValue] = {}
+    values: dict[str, Any] = {}
+    given: dict[str, _Setting] = {}
     layers = (
         _from_table(settings, table or {}, place, level),
         _from_environment(settings, environment or {}),
         _from_options(settings, options or {}),
     )
-    for option, raw, origin, source in chain.from_iterable(layers):
-        value = _read(option, raw, origin)
-        if option.kind == "path" and source is level and isinstance(value, str):  # of the table
+    for one in chain.from_iterable(layers):
+        option, value = one.option, _read(one.option, one.raw, one.origin)
+        if option.kind == "path" and one.level is level and isinstance(value, str):  # of the table
             path = Path(value).expanduser()
             value = path if base is None else base / path
-        values[option.field] = _RawValue(value, raw, origin, source)
+        values[option.field], given[option.field] = value, one
     try:
-        made = model.model_validate({field: one.value for field, one in values.items()})
+        made = model.model_validate(values)
     except ValidationError as error:
         by_field = {option.field: option for option in settings}
-        lines = [_sentence(fault, by_field, values, place) for fault in error.errors()]
+        lines = [_sentence(fault, by_field, given, place) for fault in error.errors()]
         # The chain would contain pydantic's dump, including the values of secrets.
         raise ConfigurationError("\n".join(dict.fromkeys(lines))) from None
-    read = {o.field: values.get(o.field, _RawValue(None, None, "default")) for o in settings}
+    read = {o.field: given.get(o.field, _Setting(o, None)) for o in settings}
     origins = {field: one.origin for field, one in read.items()}
     return Resolved(made, origins, {field: one.level for field, one in read.items()})
 
@@ -118,7 +116,7 @@ def _from_table(
         option = by_key.get(key.replace("-", "_"))
         if option is None:
             raise ConfigurationError(_unknown(origin, key, list(by_key)))
-        yield option, value, origin, level
+        yield _Setting(option, value, origin, level)
 
 
 def _from_environment(
@@ -127,7 +125,8 @@ def _from_environment(
     for option in known:
         names = (name for name in option.environment if _set(option, name, environment))
         if name := next(names, None):
-            yield option, environment[name], f"environment variable {name}", Level.ENVIRONMENT
+            origin = f"environment variable {name}"
+            yield _Setting(option, environment[name], origin, Level.ENVIRONMENT)
 
 
 def unused_variables(
@@ -167,7 +166,7 @@ def _from_options(known: Sequence[Option], options: Mapping[str, Any]) -> Iterat
         if option is None:
             raise ConfigurationError(_unknown(f"The setting {name!r}", name, list(by_key)))
         if value is not None:
-            yield option, value, f"option {option.flag}", Level.OPTION
+            yield _Setting(option, value, f"option {option.flag}", Level.OPTION)
 
 
 def _unknown(what: str, name: str, names: list[str]) -> str:
@@ -222,21 +221,20 @@ def _pairs(option: Option, text: str, origin: str) -> dict[str, Any]:
 
 
 def _sentence(
-    fault: Any, known: Mapping[str, Option], values: Mapping[str, _RawValue], place: str
+    fault: Any, known: Mapping[str, Option], given: Mapping[str, _Setting], place: str
 ) -> str:
     option = known.get(str(fault["loc"][0])) if fault["loc"] else None
     if option is None:
-        return _capital(_without_secrets(_reason(fault, None), known, values))
-    if fault["type"] == "missing" and option.field not in values:
+        return _capital(_without_secrets(_reason(fault, None), given.values()))
+    if fault["type"] == "missing" and option.field not in given:
         variables = "".join(f"the environment variable {name}, " for name in option.environment)
         return (
             f"The setting {option.key} is missing: "
             f"give {option.flag}, {variables}or {option.key} in {place}."
         )
-    one = values.get(option.field) or _RawValue(
-        None, option.default, f"the default of {option.key}"
-    )
-    reason = _without_secrets(_reason(fault, option), known, values)
+    by_default = _Setting(option, option.default, f"the default of {option.key}")
+    one = given.get(option.field, by_default)
+    reason = _without_secrets(_reason(fault, option), given.values())
     return _wrong(option, one.raw, one.origin, reason)
 
 
@@ -249,14 +247,11 @@ def _reason(fault: Any, option: Option | None) -> str:
     return f"it has to be {option.right}"
 
 
-def _without_secrets(
-    text: str, known: Mapping[str, Option], values: Mapping[str, _RawValue]
-) -> str:
+def _without_secrets(text: str, given: Iterable[_Setting]) -> str:
     """A validator's message in which any secrets that it repeats are hidden."""
-    for field, one in values.items():
-        raw = one.raw
-        raw = raw.get_secret_value() if isinstance(raw, (SecretStr, SecretBytes)) else raw
-        if known[field].secret:
+    for option, value, *_ in given:
+        raw = value.get_secret_value() if isinstance(value, (SecretStr, SecretBytes)) else value
+        if option.secret:
             text = hide_secrets(text, [str(raw)])
         elif isinstance(raw, str):
             text = hide_secrets(text, secrets_in(raw))
