@@ -62,12 +62,13 @@ class Lines:
         ](0)
         self._answers, self._from_server = anyio.create_memory_object_stream[SessionMessage](0)
         self._unanswered: dict[str, Passage] = {}
+        self._writing = False
         self._answered = anyio.Event()
 
     @property
     def unanswered(self) -> int:
         """The number of requests whose answers have not been written yet."""
-        return len(self._unanswered)
+        return len(self._unanswered) + self._writing
 
     async def __aenter__(self) -> tuple[_Incoming, _Answers]:
         await self._tasks.__aenter__()
@@ -112,13 +113,15 @@ class Lines:
             async for item in self._from_server:
                 text = item.message.model_dump_json(by_alias=True, exclude_unset=True).encode()
                 settled = None if isinstance(item, _Refusal) else _answered_id(item.message)
-                passage = self._unanswered.get(str(settled))
-                if passage is not None:
-                    text = passage.whole(text)
-                elif isinstance(item.message, JSONRPCResponse):
+                passage = self._unanswered.pop(str(settled), None)  # its client may use the id now
+                if passage is None and isinstance(item.message, JSONRPCResponse):
                     continue  # its request was cancelled
-                await anyio.to_thread.run_sync(self._print, text)
-                self._settle(settled)
+                self._writing = passage is not None
+                await anyio.to_thread.run_sync(
+                    self._print, passage.whole(text) if passage else text
+                )
+                self._writing = False
+                self._answered.set()
 
     def _received(self, line: bytes) -> JSONRPCMessage:
         if len(line) > MAX_LINE_BYTES:
