@@ -67,6 +67,12 @@ def test_every_format_gives_the_same_graph(read, converted, suffix):
     ]
 
 
+def test_the_last_statements_beside_blank_nodes_are_read_once(read):
+    found = read("g.ttl", '@prefix e: <urn:e:> . e:a e:q [ e:v "x" ] . e:c e:n "last" ; e:n "b" .')
+    assert sorted(map(str, found.nodes)) == sorted(set(map(str, found.nodes)))
+    assert {"e:n": "last"} in found.metadata("e:c")
+
+
 def test_an_iri_that_is_only_an_object_is_a_node_of_unknown_type(read):
     found = read("g.nt", "<http://a.org/x> <http://a.org/p> <http://a.org/y> .\n")
     assert found.nodes == [NodeRecord("http://a.org/x", ""), NodeRecord("http://a.org/y", "")]

@@ -101,6 +101,7 @@ def _records(path: Path, found: Iterator[Quad | Refusal], records: _Records) -> 
                 records.ready.clear()
         records.finish_node()
         yield from records.ready
+        records.ready.clear()
         yield from records.of_blank_nodes(blank)
         yield from records.of_choices()
 
