@@ -192,11 +192,13 @@ def test_a_secret_is_read_from_its_file_and_never_shown(run: Run, folder: Path) 
 
 
 def test_config_pipes_a_configuration_file(run: Run, folder: Path) -> None:
-    (folder / "bfsql.toml").write_text('strip = []\n[backend]\npath = "a.json"', encoding="utf-8")
+    (folder / "bfsql.toml").write_text(
+        'strip = ["\\u007f"]\n[backend]\npath = "a.json"', encoding="utf-8"
+    )
     shown = run("config", "--port", "9", "--headers", "A=1", "--no-structured-content").output
     made = tomllib.loads(shown)
     assert made["port"] == 9
-    assert made["strip"] == []
+    assert made["strip"] == ["\x7f"]
     assert made["structured_content"] is False
     assert made["backend"]["name"] == "toy"
     assert made["backend"]["headers"] == {"A": "1"}

@@ -100,7 +100,7 @@ def server_parts(
 def run(
     graph_factory: GraphFactory,
     settings: ServeSettings,
-    configure: Callable[[], LiveConfiguration],
+    configure: Callable[[], LiveConfiguration] | None = None,
     on_listening: Callable[[str], None] | None = None,
     replay: Path | None = None,
 ) -> None:

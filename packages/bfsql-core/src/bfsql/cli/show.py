@@ -20,6 +20,7 @@ from pydantic import SecretBytes, SecretStr
 from bfsql.cli.command import escape
 from bfsql.cli.configuration import Configuration
 from bfsql.cli.configured import ConfiguredCommand
+from bfsql.cli.splice import toml_text
 from bfsql.errors import ConfigurationError
 from bfsql.plugins import BackendState, HookState, hook_states, states
 from bfsql.settings import HIDDEN, Resolved, spelled, without_secrets
@@ -123,12 +124,12 @@ def _literal(value: Any) -> str:
             return f"[{', '.join(_literal(item) for item in value)}]"
         case dict():
             pairs = (
-                f"{json.dumps(str(key))} = {_literal(item)}"
+                f"{toml_text(str(key))} = {_literal(item)}"
                 for key, item in without_secrets(value).items()
             )
             return f"{{{', '.join(pairs)}}}"
         case _:
-            return json.dumps(spelled(value), ensure_ascii=False)
+            return toml_text(spelled(value))
 
 
 def _print_settings(server: list[Line], backend: list[Line]) -> None:

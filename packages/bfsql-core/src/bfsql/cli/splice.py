@@ -382,10 +382,15 @@ def _toml_key(key: str) -> str:
     return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else _toml(key)
 
 
+def toml_text(text: str) -> str:
+    """A text in TOML, which unlike JSON has DEL as an escape alone."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
 def _toml(value: Value) -> str:
     match value:
         case str():
-            return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+            return toml_text(value)
         case list():
             return f"[{', '.join(map(_toml, value))}]"
         case dict():

@@ -2,7 +2,7 @@
 
 MCP (`bfsql.server`) and the web API (`bfsql.explore`) are applications in front of this module:
 
-    asyncio.run(serve_http(graph_factory, settings, "bfsql.explore.page", configure))
+    asyncio.run(serve_http(graph_factory, settings, "bfsql.explore.page"))
 
 Neither uvicorn nor starlette is imported with this module. They are imported in a
 thread while the store is being opened.
@@ -35,7 +35,7 @@ async def serve_http(
     graph_factory: GraphFactory,
     settings: ServeSettings,
     module: str,
-    configure: Callable[[], LiveConfiguration],
+    configure: Callable[[], LiveConfiguration] | None = None,
     on_listening: Callable[[str], None] | None = None,
     **arguments: Any,
 ) -> None:
@@ -49,12 +49,13 @@ async def serve_http(
         settings: Address and bounds.
         module: Name of the module with the `application(live_graph, settings)` to run and the
             `GREETING`, which contains `{url}`. It is imported while the graph is being opened.
-        configure: Reloads the configuration.
+        configure: Reloads the configuration; None reopens the graph with the same one.
         on_listening: Called with the URL once the server listens.
         **arguments: Further ones of the `application`.
     """
     log_to_stderr(settings)
     check_exposure(settings)
+    configure = configure or (lambda: (graph_factory, settings))
     with (
         bind(settings.host, settings.port) as listener,
         admin_listener(settings) as admin,
