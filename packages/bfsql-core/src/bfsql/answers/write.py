@@ -158,6 +158,8 @@ class SubgraphWriter:
     def metadata(self, page: Subgraph) -> dict[Any, bytes]:
         """The metadata of a page as JSON: that of nodes by id, then that of edges by triple."""
         nodes, edges, known = page.node_metadata, page.edge_metadata, self._texts
+        if not nodes and not edges:
+            return {}
         if new := {i: m for i, m in nodes.items() if i not in known}:
             known |= texts_of_records(new)
         if of_edges := {t: m for t, m in edges.items() if t not in known}:
