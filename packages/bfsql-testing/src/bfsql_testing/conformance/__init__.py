@@ -4,7 +4,7 @@ findings = await judge_all(rules("filling"), Trial(fill=my_backend_with))
 print(report.text(findings))
 """
 
-from bfsql_testing.conformance import (  # noqa: F401 - each registers its rules
+from bfsql_testing.conformance import (  # noqa: F401 - rules, and what `bfsql.conformance` has
     answers,
     columns,
     health,
@@ -12,6 +12,7 @@ from bfsql_testing.conformance import (  # noqa: F401 - each registers its rules
     nodes,
     outlines,
     query_language,
+    ratelimit,
     records,
     report,
     search,
