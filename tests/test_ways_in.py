@@ -204,12 +204,15 @@ def test_a_server_answers_without_modules_of_other_commands_and_full_collections
 ) -> None:
     search = {"name": "search_entities", "arguments": {"query": "a trial"}}
     asked = (INITIALIZE, INITIALIZED, message(1, "tools/list"), message(2, "tools/call", search))
-    done = subprocess.run(
-        [sys.executable, "-c", START, str(path)],
-        input="".join(f"{json.dumps(one)}\n" for one in asked),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == [0, 1, 2]
-    assert done.stderr.splitlines()[-1] == "set() 0"
+    command = [sys.executable, "-c", START, str(path)]
+    streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, **streams, text=True) as server:
+        assert server.stdin
+        assert server.stdout
+        server.stdin.write("".join(f"{json.dumps(one)}\n" for one in asked))
+        server.stdin.flush()
+        # A client that leaves before is not answered.
+        answered = {json.loads(server.stdout.readline())["id"] for _ in range(3)}
+        _, errors = server.communicate(timeout=60)
+    assert answered == {0, 1, 2}
+    assert errors.splitlines()[-1] == "set() 0"
