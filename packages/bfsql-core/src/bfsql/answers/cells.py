@@ -231,11 +231,12 @@ def _table(rows: Sequence[TableRow], entity_type: str) -> Iterator[str]:
     yield _heading(inside, metadata)
     given = fields.cells([row.fields for row in rows], ROW) if fields.varying else [[]] * len(rows)
     full = metadata.cells([row.metadata for row in rows], ROW)
-    ids, types = names([row.id for row in rows]), []
+    ids = names([row.id for row in rows])
+    types: list[list[str]] = [[]] * len(rows)  # in the heading
     if entity_type == MIXED:
         types = [[one] for one in names([row.entity_type for row in rows])]
-    for row, i, kind, own, more in zip(rows, ids, types or full, given, full, strict=True):
-        cells = [*(kind if types else ()), *own, *[""] * (len(fields.varying) - len(own)), *more]
+    for row, i, kind, own, more in zip(rows, ids, types, given, full, strict=True):
+        cells = [*kind, *own, *[""] * (len(fields.varying) - len(own)), *more]
         yield "|".join([f"{row.label} {i}" if row.label else i, *cells])
 
 

@@ -428,9 +428,7 @@ def _apart(edges: Ring, missing: Handles) -> tuple[Ring, Ring]:
 
 def _known_degree() -> int | None:
     """The largest number of edges that the backend reported for a node, for the error message."""
-    under_way = call.current()
-    counts = [o.at_least for o in under_way.omissions if o.at_least] if under_way else []
-    return max(counts, default=None)
+    return max((o.at_least for o in call.omissions() if o.at_least), default=None)
 
 
 # --- counts of edges ------------------------------------------------------------

@@ -110,21 +110,11 @@ async def json_ld_context(request: ApiRequest) -> Reply:
 
 
 async def tool(request: ApiRequest) -> Reply:
-    """One of the six tools, with the checks and hooks of MCP.
-
-    An object is the tool's text; a list is returned under `result`, with its notes beside it
-    (`protocol.md` 20).
-    """
+    """One of the six tools, with the checks and hooks of MCP: its structured content."""
     answer = await request.api.graph.call(
         request.path["name"], request.parameters, caller=request.caller
     )
-    if request.api.graph.limits.answer_format != "json":
-        return Reply(encode(answer.content))
-    content = answer.text.encode()
-    if not answer.text.startswith("["):
-        return Reply(content)
-    notes = b',"notes":' + encode(list(answer.notes)) if answer.notes else b""
-    return Reply(b'{"result":' + content + notes + b"}")
+    return Reply(answer.content_text.encode() if answer.is_json else encode(answer.document))
 
 
 # Entities

@@ -75,14 +75,15 @@ def with_passages(app: ASGIApp) -> ASGIApp:
 
         async def sent(message: Message) -> None:
             nonlocal start
-            if message["type"] == "http.response.start" and _LENGTH in dict(message["headers"]):
+            headers = message.get("headers", ())
+            if message["type"] == "http.response.start" and _LENGTH in dict(headers):
                 start = message  # until its length is known
                 return
             if message["type"] == "http.response.body":
-                message = {**message, "body": passage.whole(message.get("body", b""))}
+                part = message.get("body", b"")
+                message = {**message, "body": passage.whole(part)}
                 if start is not None:
-                    headers = dict(start["headers"]) | {_LENGTH: b"%d" % len(message["body"])}
-                    await send({**start, "headers": list(headers.items())})
+                    await send(_longer(start, len(message["body"]) - len(part)))
                     start = None
             await send(message)
 
@@ -93,6 +94,15 @@ def with_passages(app: ASGIApp) -> ASGIApp:
             del scope[_SCOPE]  # the SDK keeps the last scope of each session
 
     return passing
+
+
+def _longer(start: Message, growth: int) -> Message:
+    """The start of a response whose body has become longer; its other headers may repeat."""
+    headers = [
+        (name, b"%d" % (int(value) + growth) if name == _LENGTH else value)
+        for name, value in start["headers"]
+    ]
+    return {**start, "headers": headers}
 
 
 def _result(blocks: Iterable[str], content: dict[str, Any] | None) -> CallToolResult:

@@ -117,9 +117,7 @@ class Lines:
                 if passage is None and isinstance(item.message, JSONRPCResponse):
                     continue  # its request was cancelled
                 self._writing = passage is not None
-                await anyio.to_thread.run_sync(
-                    self._print, passage.whole(text) if passage else text
-                )
+                await anyio.to_thread.run_sync(self._print, text, passage)
                 self._writing = False
                 self._answered.set()
 
@@ -150,8 +148,8 @@ class Lines:
             rest = self._stdin.readline(MAX_LINE_BYTES)
         return line
 
-    def _print(self, text: bytes) -> None:
-        self._stdout.write(text + b"\n")
+    def _print(self, text: bytes, passage: Passage | None) -> None:
+        self._stdout.write((passage.whole(text) if passage else text) + b"\n")
         self._stdout.flush()
 
 
