@@ -21,15 +21,9 @@ from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp_types import CallToolResult, ListToolsResult, TextContent
 
-from bfsql_test_support.raw_mcp import INITIALIZE, INITIALIZED, message
+from bfsql_test_support.raw_mcp import INITIALIZE, INITIALIZED, message, tool_call
 
 CALLS = 100
-VERSION = "2026-07-28"
-META = {
-    "io.modelcontextprotocol/protocolVersion": VERSION,
-    "io.modelcontextprotocol/clientInfo": {"name": "benchmark", "version": "1"},
-    "io.modelcontextprotocol/clientCapabilities": {},
-}
 Ask = Callable[[dict[str, Any]], bytes]
 """Makes a call of `bfs_query`, and returns the message with the answer."""
 
@@ -128,17 +122,10 @@ def _over_http(command: Sequence[str]) -> Iterator[Side]:
         words = iter(process.stdout.readline, b"")
         url = next(word for line in words for word in line.decode().split() if "://" in word)
         connection = http.client.HTTPConnection(url.split("/")[2])
-        headers = {
-            "Accept": "application/json, text/event-stream",
-            "Content-Type": "application/json",
-            "MCP-Protocol-Version": VERSION,
-            "MCP-Method": "tools/call",
-            "MCP-Name": "bfs_query",
-        }
 
         def ask(params: dict[str, Any]) -> bytes:
-            body = json.dumps(message(1, "tools/call", {**params, "_meta": META}))
-            connection.request("POST", "/mcp", body, headers)
+            request = tool_call(params["name"], params["arguments"], "benchmark")
+            connection.request("POST", "/mcp", *request)
             text = connection.getresponse().read()
             return text if text.startswith(b"{") else text.partition(b"data: ")[2]
 

@@ -22,17 +22,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from bfsql_test_support.raw_mcp import tool_call
 from bfsql_test_support.servers.module_process import piped
 
 PAUSE = 0.1
 """Seconds between two calls."""
-
-_VERSION = "2026-07-28"
-_META = {
-    "io.modelcontextprotocol/protocolVersion": _VERSION,
-    "io.modelcontextprotocol/clientInfo": {"name": "probe", "version": "1"},
-    "io.modelcontextprotocol/clientCapabilities": {},
-}
 
 
 class Probed(NamedTuple):
@@ -87,17 +81,8 @@ def _waited(pid: int | str) -> int:
 
 
 def _answered(connection: http.client.HTTPConnection, tool: str, arguments: Any) -> bool:
-    params = {"name": tool, "arguments": arguments, "_meta": _META}
-    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
-    headers = {
-        "Accept": "application/json, text/event-stream",
-        "Content-Type": "application/json",
-        "MCP-Protocol-Version": _VERSION,
-        "MCP-Method": "tools/call",
-        "MCP-Name": tool,
-    }
     try:
-        connection.request("POST", "/mcp", json.dumps(message), headers)
+        connection.request("POST", "/mcp", *tool_call(tool, arguments, "probe"))
         answer = json.loads(connection.getresponse().read())
     except (OSError, http.client.HTTPException, json.JSONDecodeError):  # a refusal is plain text
         connection.close()
