@@ -14,7 +14,7 @@ from bfsql.models import GraphRecord
 from bfsql_jsonld import JsonLdBackend
 from bfsql_sqlite import SqliteBackend, SqliteSettings, load_graph
 from bfsql_test_support.servers.web import WebServer
-from bfsql_test_support.suites.conformance import ASKED_TOGETHER, ServedSuite, trying
+from bfsql_test_support.suites.conformance import ASKED_TOGETHER, ServedSuite, closing, trying
 from bfsql_test_support.suites.shared_load import LoadedTogether
 from bfsql_testing import Kind, never
 from bfsql_testing.conformance import EVERYTHING, RULES, OptOut
@@ -35,11 +35,8 @@ async def in_a_file(records: Sequence[GraphRecord]) -> AsyncIterator[GraphDbInte
     with TemporaryDirectory() as folder:
         path = Path(folder) / "graph.db"
         await load_graph(SqliteSettings(path=path), records)
-        backend = await SqliteBackend.create(path=path, connections=2)
-        try:
+        async with closing(SqliteBackend.create(path=path, connections=2)) as backend:
             yield backend
-        finally:
-            await backend.close()
 
 
 class Chained(LoadedTogether, ServedSuite):
@@ -72,12 +69,11 @@ class Chained(LoadedTogether, ServedSuite):
     ) -> AsyncIterator[JsonLdBackend]:
         # The kit forbids caching, so the API requires revalidation of every response.
         store = lambda: type(self).store(records)
-        async with self.server.offering(store, max_age=0) as url:
-            backend = await JsonLdBackend.create(url, **settings)
-            try:
-                yield backend
-            finally:
-                await backend.close()
+        async with (
+            self.server.offering(store, max_age=0) as url,
+            closing(JsonLdBackend.create(url, **settings)) as backend,
+        ):
+            yield backend
 
     def round_trips_of(self, backend: Any) -> int:
         return int(backend.session._client.requests)

@@ -96,16 +96,6 @@ async def emptied(empty_it: Callable[[], Awaitable[None]]) -> None:
 def statements() -> Callable[[Neo4jBackend], list[str]]:
     """Gives the list to which the texts that a backend sends from now on are appended."""
 
-    def watched(backend: Neo4jBackend) -> list[str]:
-        texts: list[str] = []
-        reader: Any = backend._reader
-        send = reader._sent
+    from bfsql_test_support.suites.conformance import texts_of
 
-        def sent(text: str, *rest: Any) -> Any:
-            texts.append(text)
-            return send(text, *rest)
-
-        reader._sent = sent
-        return texts
-
-    return watched
+    return lambda backend: texts_of(backend._reader, "_sent")

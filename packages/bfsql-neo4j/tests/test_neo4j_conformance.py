@@ -1,9 +1,8 @@
 """The conformance kit on a real server."""
 
-import pickle
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 
@@ -12,7 +11,14 @@ from bfsql_neo4j import Neo4jBackend, Neo4jSettings
 from bfsql_neo4j.load.loader import load_graph
 from bfsql_test_support.depth import THOROUGH
 from bfsql_test_support.servers.neo4j import Neo4jServer
-from bfsql_test_support.suites.conformance import ASKED_TOGETHER, ServedSuite, WatchedSuite, trying
+from bfsql_test_support.suites.conformance import (
+    ASKED_TOGETHER,
+    HoldingSuite,
+    ServedSuite,
+    WatchedSuite,
+    closing,
+    trying,
+)
 from bfsql_test_support.suites.numbers import AnyNumber
 from bfsql_test_support.suites.shared_load import LoadedTogether
 from bfsql_testing import Kind
@@ -32,11 +38,9 @@ TESTED_OTHERWISE = {
 
 
 @trying(*RULES.keys() - TESTED_OTHERWISE)
-class TestNeo4j(LoadedTogether, ServedSuite, WatchedSuite, AnyNumber):
+class TestNeo4j(LoadedTogether, HoldingSuite, ServedSuite, WatchedSuite, AnyNumber):
     keeps = KEPT
     examples = 30 if THOROUGH else 3  # for each, the server plans every statement anew
-    held: ClassVar[bytes | None] = None
-    """The records of the last load; nothing else writes here, so the same need no second load."""
 
     @pytest.fixture(autouse=True, scope="class")
     @classmethod
@@ -55,14 +59,7 @@ class TestNeo4j(LoadedTogether, ServedSuite, WatchedSuite, AnyNumber):
 
     @asynccontextmanager
     async def backend_with(self, records: Sequence[GraphRecord]) -> AsyncIterator[Neo4jBackend]:
-        wanted = pickle.dumps(list(records))  # not ==: 1 and True are equal
-        if wanted != self.held:
-            TestNeo4j.held = None
-            await load_graph(self.settings, records)
-            TestNeo4j.held = wanted
-        backend = await Neo4jBackend.open(self.settings)
-        self.texts = self.watched(backend)
-        try:
+        await self.load_once(records, lambda: load_graph(self.settings, records))
+        async with closing(Neo4jBackend.open(self.settings)) as backend:
+            self.texts = self.watched(backend)
             yield backend
-        finally:
-            await backend.close()

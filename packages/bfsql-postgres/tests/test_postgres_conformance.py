@@ -11,25 +11,17 @@ from bfsql.models import GraphRecord
 from bfsql_postgres import PostgresBackend, PostgresSettings, load_graph
 from bfsql_test_support.servers.database import Database
 from bfsql_test_support.servers.pgbouncer import PgBouncer
-from bfsql_test_support.suites.conformance import ASKED_TOGETHER, WatchedSuite, trying
+from bfsql_test_support.suites.conformance import (
+    ASKED_TOGETHER,
+    WatchedSuite,
+    closing,
+    texts_of,
+    trying,
+)
 from bfsql_test_support.suites.numbers import AnyNumber
 from bfsql_test_support.suites.shared_load import LoadedTogether
 from bfsql_testing import Kind
 from bfsql_testing.conformance import EVERYTHING, RULES
-
-
-def watched(backend: PostgresBackend) -> list[str]:
-    """The texts of the statements that the backend sends from now on."""
-    texts: list[str] = []
-    pool: Any = backend._pool
-    fetch = pool.fetch
-
-    async def noting(statement: str, *values: Any, **options: Any) -> Any:
-        texts.append(statement)
-        return await fetch(statement, *values, **options)
-
-    pool.fetch = noting
-    return texts
 
 
 class OnPostgres(LoadedTogether, WatchedSuite):
@@ -60,25 +52,19 @@ class OnPostgres(LoadedTogether, WatchedSuite):
 
         # Bytes are the key, since records that differ may be equal: 1 and True are.
         schema = await self.database.schema_with((layout, pickle.dumps(list(records))), load)
-        backend = await PostgresBackend.create(
+        opening = PostgresBackend.create(
             self.address,
             schema=schema,
             pool_size=4,
             transaction_pooling=self.pooled,
             connect_timeout=60.0,  # on a busy machine, calls wait longer for a connection
         )
-        self.texts = watched(backend)
-        try:
+        async with closing(opening) as backend:
+            self.texts = texts_of(backend._pool, "fetch")
             yield backend
-        finally:
-            await backend.close()
 
-    @asynccontextmanager
-    async def read_only_with(
-        self, records: Sequence[GraphRecord]
-    ) -> AsyncIterator[PostgresBackend]:
-        async with self.backend_with(records) as backend:
-            yield backend
+    def read_only_with(self, records: Sequence[GraphRecord]) -> Any:
+        return self.backend_with(records)
 
     @asynccontextmanager
     async def store_gone(self, backend: Any) -> AsyncIterator[None]:

@@ -12,14 +12,20 @@ import pytest
 
 from bfsql.models import GraphRecord
 from bfsql_sparql import SparqlBackend
-from bfsql_sparql.dataset import Reply
 from bfsql_test_support.depth import THOROUGH
 from bfsql_test_support.missing import missing
 from bfsql_test_support.servers.fuseki import FusekiServer
 from bfsql_test_support.servers.fuseki import jar as program
 from bfsql_test_support.servers.process import stopped
 from bfsql_test_support.servers.unavailable import Unavailable
-from bfsql_test_support.suites.conformance import ASKED_TOGETHER, OF_ENGINES, WatchedSuite, trying
+from bfsql_test_support.suites.conformance import (
+    ASKED_TOGETHER,
+    OF_ENGINES,
+    WatchedSuite,
+    closing,
+    texts_of,
+    trying,
+)
 from bfsql_test_support.suites.numbers import AnyNumber
 from bfsql_test_support.suites.shared_load import LoadedTogether
 from bfsql_testing import Kind, never
@@ -32,17 +38,7 @@ KEPT = EVERYTHING - {Kind.BINARY, Kind.DANGLING_EDGES}
 
 def watched(backend: SparqlBackend) -> list[str]:
     """The texts of the queries that the backend sends from now on."""
-    texts: list[str] = []
-    dataset: Any = backend._store.dataset
-    ask = dataset.reply
-
-    async def reply(query: str, seconds: float | None = None) -> Reply:
-        texts.append(query)
-        answer: Reply = await ask(query, seconds)
-        return answer
-
-    dataset.reply = reply
-    return texts
+    return texts_of(backend._store.dataset, "reply")
 
 
 IRI = r"<[^\x00-\x20<>\"{}|^`\\]*>"
@@ -205,12 +201,9 @@ class OnVocabularies(Watching):
 
     @asynccontextmanager
     async def opened(self, **settings: Any) -> AsyncIterator[SparqlBackend]:
-        backend = await SparqlBackend.create(**settings)
-        self.texts = watched(backend)
-        try:
+        async with closing(SparqlBackend.create(**settings)) as backend:
+            self.texts = watched(backend)
             yield backend
-        finally:
-            await backend.close()
 
 
 class TestVocabulariesInFiles(OnVocabularies):

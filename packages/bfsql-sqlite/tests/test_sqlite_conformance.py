@@ -10,7 +10,7 @@ from typing import Any
 
 from bfsql.models import GraphRecord
 from bfsql_sqlite import SqliteBackend, SqliteSettings, load_graph
-from bfsql_test_support.suites.conformance import WatchedSuite
+from bfsql_test_support.suites.conformance import WatchedSuite, closing
 from bfsql_test_support.suites.shared_load import LoadedTogether
 from bfsql_testing import Kind
 from bfsql_testing.conformance import EVERYTHING
@@ -45,11 +45,10 @@ async def opened(records: Sequence[GraphRecord], mode: int) -> AsyncIterator[Sql
         path = Path(folder) / "graph.db"
         await load_graph(SqliteSettings(path=path), records)
         allow(path, mode)
-        backend = await SqliteBackend.create(path=path, connections=2)
         try:
-            yield backend
+            async with closing(SqliteBackend.create(path=path, connections=2)) as backend:
+                yield backend
         finally:
-            await backend.close()
             allow(path, stat.S_IRUSR | stat.S_IWUSR)
 
 
@@ -68,7 +67,5 @@ class TestSqlite(LoadedTogether, WatchedSuite):
                 pool._idle.put(connection)
             yield backend
 
-    @asynccontextmanager
-    async def read_only_with(self, records: Sequence[GraphRecord]) -> AsyncIterator[SqliteBackend]:
-        async with opened(records, stat.S_IRUSR) as backend:
-            yield backend
+    def read_only_with(self, records: Sequence[GraphRecord]) -> Any:
+        return opened(records, stat.S_IRUSR)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import (
+    AsyncGenerator,
     AsyncIterator,
     Awaitable,
     Callable,
@@ -15,13 +16,24 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial, wraps
 from inspect import isawaitable, signature
+from types import ModuleType
 from typing import Any, NamedTuple
 
 from bfsql import call
 from bfsql.abc import GraphDbInterface
 from bfsql.errors import StoreUnavailable
 from bfsql.memory import MemoryBackend
-from bfsql.models import Edge, EntityStub, EvidenceRecord, GraphRecord, NodeRecord, Omission, Triple
+from bfsql.models import (
+    Edge,
+    EntityStub,
+    EvidenceRecord,
+    GraphRecord,
+    Node,
+    NodeRecord,
+    Omission,
+    PropertyCondition,
+    Triple,
+)
 from bfsql.models.merge import fold
 from bfsql_test_support.backends.columns import ColumnsOverMemory, PlainColumns
 from bfsql_testing.conformance import Fill, Trial
@@ -29,17 +41,20 @@ from bfsql_testing.conformance import Fill, Trial
 
 @dataclass(frozen=True)
 class Wrong:
-    """A backend with one mistake, which the docstring of its class states."""
+    """A backend with one mistake."""
 
     backend: type[GraphDbInterface]
     """The class; calling it with the records of a graph opens a backend."""
     rule: str
     """Id of the rule that has to catch it; other rules may catch it too."""
+    mistake: str
+    """What is wrong with it, in a sentence."""
 
-    @property
-    def name(self) -> str:
-        """Its name in the tests."""
-        return self.backend.__name__
+
+def classes_of(*modules: ModuleType) -> dict[str, type]:
+    """The classes of modules whose docstrings are rules and mistakes."""
+    classes = (one for module in modules for one in vars(module).values() if isinstance(one, type))
+    return {doc: one for one in classes if ": " in (doc := (one.__doc__ or "").partition("\n")[0])}
 
 
 class Change(NamedTuple):
@@ -47,11 +62,6 @@ class Change(NamedTuple):
 
     of: Callable[[Any], Any]
     """Takes the right method and returns the wrong one, under the right one's signature."""
-
-
-def as_class(rule: str, backend: type[GraphDbInterface]) -> Wrong:
-    """A row for a backend that is a class of its own."""
-    return Wrong(backend, rule)
 
 
 def around(ask: Callable[..., Any]) -> Change:
@@ -90,6 +100,52 @@ def after(change: Callable[..., Any]) -> Change:
         return method
 
     return Change(of)
+
+
+def streaming(ask: Callable[..., Any]) -> Change:
+    """A change of a stream.
+
+    Args:
+        ask: Takes the right method, the backend and the arguments; gives other batches.
+    """
+
+    def of(right: Any) -> Any:
+        @wraps(right)
+        async def method(db: Any, *args: Any, **named: Any) -> AsyncGenerator[Any]:
+            async for batch in ask(partial(right, db), db, *args, **named):
+                yield batch
+
+        return method
+
+    return Change(of)
+
+
+def batches(change: Callable[..., Any]) -> Change:
+    """A change of each batch of a stream.
+
+    Args:
+        change: Takes the batch, the backend and the arguments that are not keywords.
+    """
+
+    async def ask(right: Any, db: Any, *args: Any, **named: Any) -> AsyncGenerator[Any]:
+        async for batch in right(*args, **named):
+            yield change(batch, db, *args)
+
+    return streaming(ask)
+
+
+def meets(change: Callable[..., Any]) -> Any:
+    """A change of whether an entity of `Listing` meets a condition.
+
+    Args:
+        change: Takes the condition, the metadata of the entity, and whether it meets it.
+    """
+
+    def met(db: Any, one: PropertyCondition, entity_id: str) -> Any:
+        known = db._node_metadata[entity_id]
+        return change(one, known, one.holds(known))
+
+    return met
 
 
 def unknown(answer: Callable[..., Any]) -> Change:
@@ -170,24 +226,13 @@ class Eight(GraphDbInterface):
         return await self.through(self.right.predicates)
 
 
-def wrong(
-    name: str,
-    rule: str,
-    mistake: str,
-    base: type = Eight,
-    *,
-    edges: Change | None = None,
-    **changes: Any,
-) -> Wrong:
-    """A row of the table.
+def wrong(base: type, *, edges: Change | None = None, **changes: Any) -> type:
+    """A wrong backend.
 
     Args:
-        name: Of the backend.
-        rule: Id of the rule that has to catch it.
-        mistake: What is wrong with it, in a sentence.
-        base: The right backend.
+        base: The right backend, or right columns.
         edges: A change of both `edges_from` and `edges_to`.
-        **changes: By the name of a method: its change, or a function to take its place.
+        **changes: By the name of a method: its change, or what takes its place.
     """
     if edges is not None:
         changes |= {"edges_from": edges, "edges_to": edges}
@@ -195,12 +240,9 @@ def wrong(
         method: change.of(getattr(base, method)) if isinstance(change, Change) else change
         for method, change in changes.items()
     }
-    return Wrong(type(name, (base,), {"__doc__": mistake, **body}), rule)
-
-
-def with_columns(rule: str, kind: type[PlainColumns]) -> Wrong:
-    """A row for a backend with these columns."""
-    return wrong(kind.__name__, rule, kind.__doc__ or "", ColumnsOverMemory, kind=kind)
+    kind = type("Wrong", (base,), body)
+    columns = issubclass(base, PlainColumns)
+    return type("WrongColumns", (ColumnsOverMemory,), {"kind": kind}) if columns else kind
 
 
 class Keeps(MemoryBackend):
@@ -246,6 +288,23 @@ def everywhere(kind: type, change: Callable[[Any], Any]) -> Callable[[Any, Any],
         return change(value) if isinstance(value, kind) and not exact else value
 
     return storable
+
+
+class Listing(MemoryBackend):
+    """The reference, which lists the entities that it takes as meeting each condition."""
+
+    async def nodes_stream(
+        self,
+        *,
+        entity_types: Collection[str] | None = None,
+        conditions: Sequence[PropertyCondition] = (),
+    ) -> AsyncGenerator[list[Node]]:
+        async for nodes in super().nodes_stream(entity_types=entity_types):
+            yield [node for node in nodes if all(self.met(one, node.id) for one in conditions)]
+
+    def met(self, one: PropertyCondition, entity_id: str) -> bool:
+        """Whether the store takes an entity as meeting a condition."""
+        return one.holds(self._node_metadata[entity_id])
 
 
 class Searches(Eight):

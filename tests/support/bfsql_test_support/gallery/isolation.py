@@ -12,7 +12,7 @@ from bfsql_test_support.gallery.bases import Eight
 
 
 class SharesOneCursor(Eight):
-    """Keeps the rows of a request where the next request overwrites them."""
+    """concurrent-calls: Keeps the rows of a request where the next request overwrites them."""
 
     async def through(self, ask: Any, *asked: Any) -> Any:
         self._rows = await super().through(ask, *asked)
@@ -21,7 +21,7 @@ class SharesOneCursor(Eight):
 
 
 class ServesOneAtATime(Eight):
-    """Has one connection, which refuses a request while it is busy with another."""
+    """concurrent-calls: Has one connection, which refuses a request while it is busy."""
 
     _busy = False
 
@@ -37,7 +37,7 @@ class ServesOneAtATime(Eight):
 
 
 class RefusesTheEleventh(Eight):
-    """Has ten connections, and raises an error instead of waiting for a free one."""
+    """concurrent-calls: Has ten connections, and raises an error instead of waiting."""
 
     _under_way = 0
 
@@ -53,7 +53,7 @@ class RefusesTheEleventh(Eight):
 
 
 class BlocksTheLoop(Eight):
-    """Blocks the event loop while it waits for its store, as a synchronous driver does."""
+    """free-loop: Blocks the event loop while it waits for its store, as plain drivers do."""
 
     async def through(self, ask: Any, *asked: Any) -> Any:
         time.sleep(0.25)  # noqa: ASYNC251 - this is the mistake
@@ -61,7 +61,7 @@ class BlocksTheLoop(Eight):
 
 
 class DiesOfCancellation(Eight):
-    """Leaves its connection in the middle of a response when a call is cancelled."""
+    """cancellation: Leaves its connection in the middle of a response when a call is cancelled."""
 
     _torn = False
 
@@ -77,7 +77,7 @@ class DiesOfCancellation(Eight):
 
 
 class NeverGivesBack(Eight):
-    """Takes a connection from its pool, and returns it only on success."""
+    """cancellation: Takes a connection from its pool, and returns it only on success."""
 
     def __init__(self, records: Iterable[GraphRecord] = ()) -> None:
         super().__init__(records)
@@ -92,7 +92,7 @@ class NeverGivesBack(Eight):
 
 
 class EndsTheOthers(Eight):
-    """Closes its session when one call is cancelled, which ends all concurrent calls."""
+    """cancellation: Closes its session when one call is cancelled, which ends all others."""
 
     def __init__(self, records: Iterable[GraphRecord] = ()) -> None:
         super().__init__(records)
@@ -114,7 +114,7 @@ class EndsTheOthers(Eight):
 
 
 class SharesOneTask(Eight):
-    """Lets callers with the same request share a task, which the first cancellation ends."""
+    """cancellation: Lets callers share a task, which the first cancellation ends."""
 
     def __init__(self, records: Iterable[GraphRecord] = ()) -> None:
         super().__init__(records)
@@ -135,7 +135,7 @@ class SharesOneTask(Eight):
 
 
 class SwallowsCancellation(Eight):
-    """Treats a cancellation as a failure of its store, and returns an empty result."""
+    """cancellation: Treats a cancellation as a failure of its store, and returns nothing."""
 
     async def through(self, ask: Any, *asked: Any) -> Any:
         try:
@@ -146,7 +146,7 @@ class SwallowsCancellation(Eight):
 
 
 class ClosesAfterTheFirst(Eight):
-    """Closes its session after the first response, and never opens it again."""
+    """stable-answers: Closes its session after the first response, and never opens it again."""
 
     def __init__(self, records: Iterable[GraphRecord] = ()) -> None:
         super().__init__(records)

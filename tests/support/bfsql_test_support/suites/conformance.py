@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractAsyncContextManager
-from typing import Any, TypeVar, cast
+import pickle
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any, ClassVar, TypeVar, cast
 
 import pytest
 
-from bfsql.abc import normalized
+from bfsql.abc import GraphDbInterface, normalized
 from bfsql.engine.numbered import columns_of
 from bfsql.engine.patterns import PatternSearch
 from bfsql.engine.plan import Bounds
-from bfsql.models import Pattern, PropertyCondition
+from bfsql.models import GraphRecord, Pattern, PropertyCondition
 from bfsql.models.comparison import Scalar, contains
 from bfsql_test_support.depth import THOROUGH
 from bfsql_test_support.servers.process import stopped
@@ -54,6 +55,7 @@ OF_ENGINES = frozenset(
 """Rules that found differences between engines with the same query language."""
 
 _Suite = TypeVar("_Suite", bound=type[BackendSuite])
+_Backend = TypeVar("_Backend", bound=GraphDbInterface)
 
 
 def trying(*ids: str) -> Callable[[_Suite], _Suite]:
@@ -84,6 +86,35 @@ class NewerCondition(PropertyCondition):
         return not any(contains(value, one) for value in values for one in self.literals)
 
 
+@asynccontextmanager
+async def closing(opening: Awaitable[_Backend]) -> AsyncIterator[_Backend]:
+    """A backend that is being opened, and closed afterwards."""
+    backend = await opening
+    try:
+        yield backend
+    finally:
+        await backend.close()
+
+
+def texts_of(owner: Any, method: str, text_of: Callable[[Any], str] = str) -> list[str]:
+    """The texts that a method of this object is given from now on, as its first argument.
+
+    Args:
+        owner: The part of a backend that sends them.
+        method: Its method.
+        text_of: Makes a text of the argument.
+    """
+    texts: list[str] = []
+    send = getattr(owner, method)
+
+    def sent(request: Any, *rest: Any, **named: Any) -> Any:
+        texts.append(text_of(request))
+        return send(request, *rest, **named)
+
+    setattr(owner, method, sent)
+    return texts
+
+
 class StoreSuite(BackendSuite):
     """The kit with a condition that no store knows."""
 
@@ -112,6 +143,23 @@ class StoreSuite(BackendSuite):
                     of_core = patterns.batches(Pattern(conditions=(one, *other)))
                     parts = [await columns.ids(handles) async for handles, _ in of_core]
                     assert sorted(i for part in parts for i in part) == sorted(both), text
+
+
+class HoldingSuite(StoreSuite):
+    """The kit with a server into which nothing else writes, so that loads need no repetition."""
+
+    held: ClassVar[bytes | None] = None
+    """The records of the last load."""
+
+    async def load_once(
+        self, records: Sequence[GraphRecord], load: Callable[[], Awaitable[object]]
+    ) -> None:
+        """Load records, unless they are those of the last load."""
+        content = pickle.dumps(list(records))  # not ==: 1 and True are equal
+        if content != type(self).held:
+            type(self).held = None
+            await load()
+            type(self).held = content
 
 
 class ServedSuite(StoreSuite):

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import pickle
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, given
@@ -20,7 +19,7 @@ from bfsql_gremlin.load.loader import load_graph
 from bfsql_test_support.depth import THOROUGH
 from bfsql_test_support.servers.gremlin import GremlinServer
 from bfsql_test_support.suites.agreement import assert_agreed, graphs, values, without_dangling
-from bfsql_test_support.suites.conformance import WatchedSuite
+from bfsql_test_support.suites.conformance import HoldingSuite, WatchedSuite, closing, texts_of
 from bfsql_test_support.suites.medlit import MedlitSuite, SameMetadata, assert_whole
 from bfsql_test_support.suites.shared_load import LoadedTogether
 from bfsql_testing import Kind, never
@@ -43,11 +42,8 @@ async def agree(server: GremlinServer, records: list[GraphRecord], **options: An
     settings = GremlinSettings(uri=[server.uri], **server.login, **options)
     able = without_dangling(records)  # an edge in Gremlin has two vertices
     await load_graph(settings, able)
-    backend = await GremlinBackend.open(settings)
-    try:
+    async with closing(GremlinBackend.open(settings)) as backend:
         await assert_agreed(backend, able, cleaned=clean_metadata)
-    finally:
-        await backend.close()
 
 
 def agreement(number: int, *, plain: bool = False, own_id: bool = True, **options: Any) -> Any:
@@ -73,14 +69,11 @@ def agreement(number: int, *, plain: bool = False, own_id: bool = True, **option
 KEPT = EVERYTHING - {Kind.BINARY, Kind.DANGLING_EDGES, Kind.LONG_IDS, Kind.NUL_CHARACTERS}
 
 
-class GremlinSuite(LoadedTogether, WatchedSuite):
+class GremlinSuite(LoadedTogether, HoldingSuite, WatchedSuite):
     """The kit on the server of the attribute `server`."""
 
     keeps = KEPT
     examples = 30 if THOROUGH else 5
-    held: ClassVar[bytes | None] = None
-    """The records of the last load; nothing else writes here, so the same need no second load."""
-
     server: GremlinServer
 
     @property
@@ -102,31 +95,15 @@ class GremlinSuite(LoadedTogether, WatchedSuite):
     async def _opened(
         self, records: Sequence[GraphRecord], settings: GremlinSettings
     ) -> AsyncIterator[GremlinBackend]:
-        wanted = pickle.dumps(list(records))  # not ==: 1 and True are equal
-        if wanted != type(self).held:
-            type(self).held = None
-            await load_graph(self.settings, records)
-            type(self).held = wanted
-        backend = await GremlinBackend.open(settings)
-        self.texts = watched(backend)
-        try:
+        await self.load_once(records, lambda: load_graph(self.settings, records))
+        async with closing(GremlinBackend.open(settings)) as backend:
+            self.texts = watched(backend)
             yield backend
-        finally:
-            await backend.close()
 
 
 def watched(backend: GremlinBackend) -> list[str]:
     """The list to which the steps of the traversals that a backend sends are appended."""
-    texts: list[str] = []
-    client = backend._client
-    stream = client.stream
-
-    def streamed(traversal: Any, **rest: Any) -> Any:
-        texts.append(shape(traversal.bytecode))
-        return stream(traversal, **rest)
-
-    client.stream = streamed  # type: ignore[method-assign]
-    return texts
+    return texts_of(backend._client, "stream", lambda traversal: shape(traversal.bytecode))
 
 
 def shape(bytecode: Any) -> str:
@@ -159,6 +136,5 @@ class GremlinMedlit(MedlitSuite, SameMetadata):
     @pytest.fixture
     async def backend(self, settings: GremlinSettings) -> AsyncIterator[GremlinBackend]:
         """A backend on it."""
-        opened = await GremlinBackend.open(settings)
-        yield opened
-        await opened.close()
+        async with closing(GremlinBackend.open(settings)) as opened:
+            yield opened

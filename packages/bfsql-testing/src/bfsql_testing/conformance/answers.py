@@ -151,12 +151,9 @@ for _id, _tool, _what, _arguments in (
     _register(same_bytes)
 
 
-@filling_rule(
-    "a call that fails fails as over the reference",
-    source="protocol 12: an unknown id is an error that names the closest known ones",
-)
+@filling_rule("protocol 12: an unknown id is an error that names the closest known ones")
 async def same_errors(trial: Trial) -> None:
-    """Compared by kind and argument: unknown ids, plain, hostile, dangling, between known ones."""
+    """A call that fails fails as over the reference."""
     records = trial.storable(village())
     strangers = ["no such id", "s:00", "S:0", " s:0", GONE, *HOSTILE[:16], "\ud800", "x" * 17_000]
     async with both(trial, records) as (mine, wanted):
@@ -169,12 +166,9 @@ async def same_errors(trial: Trial) -> None:
         await same(mine, wanted, "bfs_query", {"seeds": ["s:0"], "max_hops": 5, "max_tokens": 500})
 
 
-@filling_rule(
-    "answers are the same cold, warm and without the cache",
-    source="the backend contract: the cache is transparent",
-)
+@filling_rule("the backend contract: the cache is transparent")
 async def cached_as_direct(trial: Trial) -> None:
-    """All six tools, search included."""
+    """Answers are the same cold, warm and without the cache."""
     for graph in (hostile, values, village):
         records = trial.storable(graph())
         async with trial.filled(records) as db, open_graph(db) as cached:
@@ -206,12 +200,9 @@ def _everything(records: Sequence[GraphRecord]) -> Iterable[tuple[str, dict[str,
     yield "intersect_subgraphs", {"seeds": ids[:2], "k": 2}
 
 
-@filling_rule(
-    "graphs that hypothesis makes are answered like the reference",
-    source="protocol 3 and 7: same graph, same bytes; parallel records are one edge",
-)
+@filling_rule("protocol 3 and 7: same graph, same bytes; parallel records are one edge")
 async def drawn_graphs(trial: Trial) -> None:
-    """Parallel edges, self-loops, cycles, isolated nodes, dangling ends, in any order."""
+    """Graphs that hypothesis makes are answered like the reference."""
     try:
         import hypothesis
     except ImportError:
@@ -269,19 +260,17 @@ def _records(few: list[str]) -> SearchStrategy[list[GraphRecord]]:
     return st.lists(nodes | nodes | edges | edges | evidence, max_size=30)
 
 
-@reading_rule("all six tools answer over it", source="the six tools: their answers")
+@reading_rule("the six tools: their answers")
 async def tools_answer(trial: Trial) -> None:
-    """Through the cache, in the exact shapes of the protocol, the asked ids in the answers."""
+    """All six tools answer over it."""
     async with trial.sampled() as (db, found_ids), open_graph(db) as graph:
         ids = [(await db.get_node(i)).id for i in found_ids]
         ids = list(dict.fromkeys(i for i in ids if i.strip()))[:10]
         await _answer(graph, "describe_schema")
         for entity_id in ids[:3]:
             hits = await _answer(graph, "search_entities", query=entity_id)
-            expect(
-                entity_id in [hit["id"] for hit in hits],
-                f"search_entities through the cache does not find the id {entity_id!r}.",
-            )
+            what = f"search_entities through the cache does not find the id {entity_id!r}."
+            expect(entity_id in [hit["id"] for hit in hits], what)
             types = [(await db.get_node(entity_id)).entity_type]
             hits = await _answer(graph, "search_entities", query=entity_id, node_types=types)
             expect(hits, f"search_entities with node_types={types} lost {entity_id!r}.")

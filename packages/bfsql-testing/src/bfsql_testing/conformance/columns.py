@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import aclosing, asynccontextmanager
-from itertools import pairwise
-from typing import cast
+from functools import partial
+from typing import Any, Unpack, cast
 
 import numpy as np
 
@@ -18,13 +19,14 @@ from bfsql.models.parts import EdgeFilter
 from bfsql_testing.conformance.graphs import broad, smallest, tangled
 from bfsql_testing.conformance.harness import (
     UNKNOWN,
+    Reader,
     Trial,
     Untried,
     edges_of,
     expect,
+    expect_parts,
     expect_same,
     looked_at,
-    parts_of,
     reading_rule,
 )
 from bfsql_testing.conformance.isolation import soon
@@ -57,143 +59,117 @@ def columns_of(db: GraphDbInterface) -> IntegerGraph:
     return columns
 
 
-@reading_rule("handles ascend with the ids in code point order", source=COLUMNS)
+@reading_rule(COLUMNS)
 async def columns_order(trial: Trial) -> None:
-    """Of a small store every handle; of another one those of the sample and its neighbours."""
+    """Handles ascend with the ids in code point order."""
     async with _columns(trial) as (_, columns, ids):
         reached = await _handles_of(columns, ids)
         handles = _array(range(columns.size)) if columns.size <= SMALL else reached
         names = await columns.ids(handles)
-        for (one, earlier), (other, later) in pairwise(zip(handles, names, strict=True)):
-            expect(
-                earlier < later,
-                f"Handle {one} is {earlier!r} and handle {other} is {later!r}, which comes "
-                "first in code point order.",
-            )
+        expect_same("In code point order, the ids of ascending handles", names, sorted({*names}))
         ordered = await columns.ids(await columns.ordered(handles[::-1]))
-        expect(ordered == names, "ordered() does not give the handles in the order of their ids.")
+        expect_same("In the order of their ids, ordered()", ordered, names)
 
 
-@reading_rule("columns find the nodes of get_nodes_batch", source=COLUMNS)
+@reading_rule(COLUMNS)
 async def columns_nodes(trial: Trial) -> None:
-    """In the order asked, unknown and repeated ids among them; each with its id and its type."""
+    """Columns find the nodes of get_nodes_batch."""
     async with _columns(trial) as (db, columns, ids):
         asked = [*UNKNOWN[:2], *ids, *UNKNOWN[2:], *ids[:2]]
-        nodes = {node.id: node.entity_type for node in await db.get_nodes_batch(asked)}
+        nodes = {node.id: (node.id, node.entity_type) for node in await db.get_nodes_batch(asked)}
         found = await columns.find(asked)
         expect(len(found) == len(asked), f"find of {len(asked)} ids gave {len(found)} answers.")
         for entity_id, one in zip(asked, found, strict=True):
-            if one is None or entity_id not in nodes:
-                expect(
-                    one is None and entity_id not in nodes,
-                    f"find gave {one} for {entity_id!r}, which get_nodes_batch "
-                    f"{'knows' if entity_id in nodes else 'does not know'}.",
-                )
-                continue
-            name = _name(columns.type_names, one.type, "type")
-            expect(
-                (one.id, name) == (entity_id, nodes[entity_id]),
-                f"find gave {one} for {entity_id!r}: type {name!r}; get_nodes_batch gave the type "
-                f"{nodes[entity_id]!r}.",
-            )
+            have = (one.id, _name(columns.type_names, one.type, "type")) if one else None
+            what = f"find of {entity_id!r}, beside get_nodes_batch,"
+            expect_same(f"{what} (None: it is not a node)", have, nodes.get(entity_id))
         known = [one for one in found if one is not None]
         handles = _array(one.handle for one in known)
         _expect_handles(columns, handles)
         back, types = await columns.ids(handles), (await columns.types(handles)).tolist()
-        for one, name, number in zip(known, back, types, strict=True):
-            expect(
-                name == one.id, f"Handle {one.handle} was found for {one.id!r}, and is {name!r}."
-            )
-            expect(number == one.type, f"types gave {number} for {one}.")
+        for one, *other in zip(known, back, types, strict=True):
+            what = f"ids and types of the handle {one.handle}"
+            expect_same(what, (*other,), (one.id, one.type))
         expect(not await columns.find([]), "find([]) gave nodes.")
 
 
-@reading_rule(
-    "in columns, an end has the type that it has for get_nodes_batch, or NO_NODE",
-    source="protocol 8: an edge end without a node in the store is not a node",
-)
+@reading_rule("protocol 8: an edge end without a node in the store is not a node")
 async def columns_ends(trial: Trial) -> None:
-    """All ends of the edges of the sample; one that is not a node is not found, without edges."""
+    """In columns, an end has the type that it has for get_nodes_batch, or NO_NODE."""
     async with _columns(trial) as (db, columns, ids):
         handles = await _handles_of(columns, ids)
         names, types = await columns.ids(handles), await columns.types(handles)
         nodes = {node.id: node.entity_type for node in await db.get_nodes_batch(names)}
         for name, number in zip(names, types.tolist(), strict=True):
             have = None if number == NO_NODE else _name(columns.type_names, number, "type")
-            expect(
-                have == nodes.get(name),
-                f"The end {name!r} has the type {have!r} in columns, and {nodes.get(name)!r} for "
-                "get_nodes_batch (None stands for an end that is not a node).",
-            )
+            what = f"The type in columns, beside get_nodes_batch, of the end {name!r}"
+            expect_same(f"{what} (None: it is not a node)", have, nodes.get(name))
         strangers = types == NO_NODE
         of_strangers = [name for name in names if name not in nodes]
         found = [one for one in await columns.find(of_strangers) if one is not None]
         expect(not found, f"find gave {found[:3]}, which are not nodes.")
         edges = await _edges(columns, handles[strangers])
         expect(not edges, f"rings gave {edges[:3]} for handles that are not nodes.")
-        edges = await _edges(columns, handles)
-        alone = await _edges(columns, handles[~strangers])
-        expect(
-            sorted(edges) == sorted(alone),
-            f"Handles that are not nodes change a ring by {sorted(set(edges) ^ set(alone))[:3]}.",
-        )
+        edges, alone = [await _edges(columns, of) for of in (handles, handles[~strangers])]
+        expect_same("A ring with handles that are not nodes", sorted(edges), sorted(alone))
 
 
-@reading_rule(
-    "the names of types and predicates in columns are those of the schema, each once",
-    source="protocol 23: one spelling, the one that describe_schema lists",
-)
+@reading_rule("protocol 23: one spelling, the one that describe_schema lists")
 async def columns_names(trial: Trial) -> None:
-    """Of a store whose lists are not complete, only that each name comes once."""
+    """The names of types and predicates in columns are those of the schema, each once."""
     async with _columns(trial) as (db, columns, _):
         whole = await db.comprehensive()
         for what, names, listed in (
             ("type_names", columns.type_names, await db.entity_types()),
             ("predicate_names", columns.predicate_names, await db.predicates()),
         ):
-            expect(
-                len(set(names)) == len(names), f"{what} contains a name twice: {list(names)[:20]}."
-            )
-            expect_same(f"{what} and the schema", names, listed, whole=whole)
+            twice = len(names) - len({*names})
+            expect(not twice, f"{what} contains a name twice: {list(names)[:20]}.")
+            expect_same(f"{what}, beside the schema,", {*names}, {*listed}, whole=whole)
 
 
-@reading_rule("a ring in columns has the edges of edges_batch, each once", source=COLUMNS)
+@reading_rule(COLUMNS)
 async def columns_rings(trial: Trial) -> None:
-    """Node by node and of all together: self-loops, parallel predicates, edges among the asked."""
+    """A ring in columns has the edges of edges_batch, each once."""
     async with _columns(trial) as (db, columns, ids):
         for asked in (*([entity_id] for entity_id in ids[:80]), ids):
             wanted = await edges_of(db.edges_batch, asked)
-            edges = await _edges(columns, await _handles(columns, asked))
-            short = repr(asked) if len(asked) == 1 else f"{len(asked)} ids"
-            twice = 0 if columns.repeats else len(edges) - len(set(edges))
-            expect(not twice, f"The ring of {short} has {twice} edges more than once.")
-            what = f"The ring of {short} in columns and edges_batch"
-            expect_same(what, edges, wanted.triples, whole=wanted.whole)
+            ring = await edges_of(_ring(columns), await _handles(columns, asked))
+            of = repr(asked) if len(asked) == 1 else f"{len(asked)} ids"
+            ring.expect(wanted, f"The ring of {of} in columns, beside edges_batch,")
         edges = await _edges(columns, _array([]))
         expect(not edges, f"The ring of no handles has edges: {edges[:3]}.")
 
 
-@reading_rule("a part of a ring in columns is that of the ring", source=COLUMNS)
+@reading_rule(COLUMNS)
 async def columns_part(trial: Trial) -> None:
-    """Some predicates, none and unknown ones; leaving, entering and both."""
+    """A part of a ring in columns is that of the ring."""
     async with _columns(trial) as (_, columns, ids):
         for asked in (ids[:1], ids):
             handles = await _handles(columns, asked)
-            whole = await _edges(columns, handles)
-            for part, wanted in parts_of(whole, asked):
-                read = await _edges(columns, handles, part)
-                what = f"The ring of {len(asked)} ids with {part}"
-                expect_same(f"{what} and the same part of the whole", read, wanted)
-                twice = 0 if columns.repeats else len(read) - len(wanted)
-                expect(not twice, f"{what} has {twice} edges more than once.")
+            whole = await edges_of(partial(_edges, columns), handles)
+            read = lambda _, handles=handles, **part: _ring(columns)(handles, **part)
+            await expect_parts(f"The ring of {len(asked)} ids in columns", read, asked, whole)
 
 
-@reading_rule(
-    "columns of several calls do not disturb one another",
-    source="the backend contract: core keeps several calls of one backend under way at once",
-)
+def _ring(columns: IntegerGraph) -> Reader:
+    """Reads rings, or parts of them, that have each edge once."""
+
+    async def ring(handles: IntArray, **part: Any) -> list[Triple]:
+        edges = await _edges(columns, handles, **part)
+        twice = [
+            edge for edge, times in Counter(edges).items() if times > 1 and not columns.repeats
+        ]
+        what = f"The ring of {len(handles)} nodes" + (f" with {part}" if part else "")
+        expect(not twice, f"{what} has {len(twice)} edges more than once: {twice[:4]}.")
+        return edges
+
+    return ring
+
+
+@reading_rule("the backend contract: core keeps several calls of one backend under way at once")
 async def columns_apart(trial: Trial) -> None:
-    """Rings read in turn and all at once, and rings that are abandoned after their first batch."""
+    """Columns of several calls do not disturb one another."""
     async with _columns(trial) as (db, columns, ids):
         every = await _handles(columns, ids)
         parts = [every[number::8] for number in range(8)]
@@ -204,19 +180,12 @@ async def columns_apart(trial: Trial) -> None:
         for own in ([columns_of(db) for _ in parts], [columns] * len(parts)):
             together = await asyncio.gather(*map(_edges, own, parts))
             for one, wanted in zip(together, alone, strict=True):
-                expect(
-                    sorted(one) == wanted,
-                    "A ring that is read concurrently with others differs from the same ring "
-                    f"alone in {sorted(set(one) ^ set(wanted))[:4]}.",
-                )
+                expect_same("A ring that is read concurrently with others", sorted(one), wanted)
 
 
-@reading_rule(
-    "what a caller does to an array changes no later one",
-    source="the backend contract: a backend returns fresh data on every call and never caches",
-)
+@reading_rule("the backend contract: a backend returns fresh data on every call and never caches")
 async def columns_fresh(trial: Trial) -> None:
-    """Every writable array is modified; the requested handles stay unchanged."""
+    """What a caller does to an array changes no later one."""
     async with _columns(trial) as (db, columns, ids):
         asked = await _handles(columns, ids)
         before = asked.copy()
@@ -233,12 +202,9 @@ async def columns_fresh(trial: Trial) -> None:
             expect(same, "A caller's change of an array of types appeared in a later one.")
 
 
-@reading_rule(
-    "a large ring in columns comes in batches",
-    source="protocol 10: bounds stop at a whole ring; they are checked after each batch",
-)
+@reading_rule("protocol 10: bounds stop at a whole ring; they are checked after each batch")
 async def columns_batches(trial: Trial) -> None:
-    """The first batches of the ring of all nodes; 330,000 edges where the kit fills the store."""
+    """A large ring in columns comes in batches."""
     if trial.open is None:
         async with trial.filled(smallest()) as db:
             columns_of(db)  # so that no large graph is written for a backend without columns
@@ -247,11 +213,9 @@ async def columns_batches(trial: Trial) -> None:
         sizes: list[int] = []
         for handles in (await _handles(columns, ids[:1]), _array(range(columns.size))):
             sizes = await _sizes(columns, handles)
-            expect(
-                max(sizes, default=0) <= LARGEST,
-                f"The ring of {len(handles)} nodes has a batch of {max(sizes, default=0)} edges; "
-                f"it should have about {BATCH_EDGES}, and at most {LARGEST}.",
-            )
+            most, right = max(sizes, default=0), f"about {BATCH_EDGES}, and at most {LARGEST}"
+            what = f"The ring of {len(handles)} nodes has a batch of {most} edges"
+            expect(most <= LARGEST, f"{what}; it should have {right}.")
         if sum(sizes) <= LARGEST:
             raise Untried(f"The store has no ring of more than {LARGEST} edges.")
 
@@ -281,11 +245,11 @@ async def _handles_of(columns: IntegerGraph, ids: Sequence[str]) -> IntArray:
 
 
 async def _edges(
-    columns: IntegerGraph, handles: IntArray, part: EdgeFilter | None = None
+    columns: IntegerGraph, handles: IntArray, **part: Unpack[EdgeFilter]
 ) -> list[Triple]:
     """The edges of a ring or a part of it as strings, including repetitions."""
     edges: list[Triple] = []
-    async for ring in _rings(columns, handles, part):
+    async for ring in _rings(columns, handles, **part):
         ends, places = np.unique(np.concatenate([ring.subjects, ring.objects]), return_inverse=True)
         names = await columns.ids(cast("IntArray", ends))
         subjects, objects = np.split(places, 2)
@@ -298,10 +262,10 @@ async def _edges(
 
 
 async def _rings(
-    columns: IntegerGraph, handles: IntArray, part: EdgeFilter | None = None
+    columns: IntegerGraph, handles: IntArray, **part: Unpack[EdgeFilter]
 ) -> AsyncIterator[Ring]:
     """The batches of a ring, each checked for its form."""
-    async for ring in columns.rings(handles, **part) if part else columns.rings(handles):
+    async for ring in columns.rings(handles, **part):
         lengths = {len(column) for column in ring}
         expect(len(lengths) == 1, f"The columns of a batch have the lengths {lengths}.")
         kinds = {np.asarray(column).dtype for column in ring}

@@ -43,6 +43,31 @@ def empty() -> list[GraphRecord]:
     return []
 
 
+PAIRS = (
+    *(("id:Case", "id:case"), ("id:e\u0301", "id:\u00e9"), ("id:x", "id:x "), ("id:1", "id:01")),
+    *(("id:stra\u00dfe", "id:strasse"), ("id:%41", "id:A"), ("id:pattern", "id:patt%")),
+    *(("id:pattern", "id:patter_"), ("007", "7"), ("4.20", "4.2"), ("id:\uff11", "id:1")),
+)
+"""Pairs of different ids, the first of which is in the store."""
+
+
+def near_ids() -> list[GraphRecord]:
+    """Nodes of which each has the first id of a pair."""
+    return [NodeRecord(one, "Thing", {"name": one}) for one, _ in PAIRS]
+
+
+def pairs_of_ids() -> list[GraphRecord]:
+    """Nodes with both ids of each pair."""
+    ids = dict.fromkeys(i for pair in PAIRS for i in pair)
+    return [NodeRecord(i, "Thing", {"mark": i}) for i in ids]
+
+
+def two_of_a_pattern() -> list[GraphRecord]:
+    """Two nodes whose ids a pattern matches."""
+    nodes = [NodeRecord("pat:ab", "Thing", {"name": "one"}), NodeRecord("pat:cd", "Thing", {})]
+    return [*nodes, EdgeRecord("pat:ab", "near", "pat:cd")]
+
+
 def shapes() -> list[GraphRecord]:
     """Parallel edges, self-loops, a cycle, isolated nodes, two components."""
     nodes = [
@@ -78,6 +103,21 @@ def parallel() -> list[GraphRecord]:
         EdgeRecord("j:k", "l", "j", {"note": "joined with a colon, it reads"}),
         EdgeRecord("j", "k:l", "j", {"note": "like this one"}),
     ]
+
+
+JOINS = (":", "|", "/", "\t", "->")
+"""Separators with which careless stores join the parts of a triple into one key."""
+
+
+def joined() -> list[GraphRecord]:
+    """Pairs of edges whose triples join to one text: `a:b` - `c` - `d` and `a` - `b:c` - `d`."""
+    pairs = [((f"a{join}b", "c", "d"), ("a", f"b{join}c", "d")) for join in JOINS]
+    edges = [
+        EdgeRecord(*edge, {"mark": f"edge {n}"})
+        for n, edge in enumerate(edge for pair in pairs for edge in pair)
+    ]
+    ids = sorted({end for edge in edges for end in (edge.subject, edge.object)})
+    return [*(NodeRecord(i, "Thing", {"name": i}) for i in ids), *edges]
 
 
 def hub(degree: int = 1_200) -> list[GraphRecord]:

@@ -1,10 +1,8 @@
 """The tools for writing checks: the registry of rules, the trial, samples, comparisons.
 
-    @reading_rule(
-        "both directions of an edge agree",
-        source="the backend contract: all edges that leave, all edges that enter",
-    )
-    async def both_directions(trial: Trial) -> None: ...
+    @reading_rule("the backend contract: all edges that leave, all edges that enter")
+    async def both_directions(trial: Trial) -> None:
+        '''Both directions of an edge agree.'''
 
 A check returns if the rule holds and raises `Broken` if it does not. Every test class and report is
 generated from the registry, so a new rule only needs its own function.
@@ -66,6 +64,9 @@ WORDS = ("a", "e", "the", "disease", "protein", "person", "city", "name", "1", "
 
 UNKNOWN = ("bfsql:no-such-entity", "no such entity'; --\\\"<>{}$`", "-1", "x" * 300)
 """Ids that do not exist in any store."""
+
+SINGLE = ("get_node", "edges_from", "edges_to", "metadata_for_node")
+"""The methods that take one id."""
 
 Mode: TypeAlias = Literal["filling", "reading"]
 """Whether a check fills a store itself, or reads an existing one."""
@@ -151,13 +152,18 @@ def rule(
 
 
 def _rule_of(
-    behaviour: str, *, source: str, mode: Mode, level: Level = "duty"
+    source: str, behaviour: str = "", *, mode: Mode, level: Level = "duty"
 ) -> Callable[[Check], Check]:
-    """Register a check as `rule` does; its own name is the id: `own-identity` of `own_identity`."""
+    """Register a check as `rule` does: `own_identity` as `own-identity`, its docstring as sentence.
+
+    A sentence that is too long for a docstring's first line is given as `behaviour`.
+    """
 
     def register(check: Check) -> Check:
+        doc = (check.__doc__ or "").rstrip(".")
+        sentence = behaviour or doc[:1].lower() + doc[1:]
         name = check.__name__.replace("_", "-")
-        return rule(name, behaviour, source=source, mode=mode, level=level)(check)
+        return rule(name, sentence, source=source, mode=mode, level=level)(check)
 
     return register
 
@@ -184,16 +190,32 @@ def expect(holds: object, reason: str) -> None:
         raise Broken(reason)
 
 
-def expect_same(
-    what: str, have: Iterable[object], right: Iterable[object], *, whole: object = True
-) -> None:
-    """Continue if both have the same members, or if they are not whole.
+def expect_same(what: str, have: Any, right: Any, *, whole: object = True) -> None:
+    """Continue if both are the same, or if they are not whole.
 
     Raises:
         Broken: They differ; `what` begins the sentence.
     """
-    other = sorted({*have} ^ {*right}, key=str)
-    expect(not (whole and other), shorten(f"{what} differ in {other[:4]}.", 500))
+    fault = discrepancy(have, right) if whole else ""
+    expect(not fault, f"{what} {fault}.")
+
+
+def discrepancy(have: Any, right: Any) -> str:
+    """What is wrong with a value, the end of a sentence; "" if it is right.
+
+    Of sets and lists it names the members that are missing, too many or in another place.
+    """
+    if have == right:
+        return ""
+    with suppress(TypeError):  # of members that cannot be in a set
+        if all(isinstance(one, set | list) for one in (have, right)):
+            lost, more = sorted({*right} - {*have}, key=str), sorted({*have} - {*right}, key=str)
+            parts = [f"lacks {len(lost)} of {len(right)}: {lost[:4]}"] if lost else []
+            parts += [f"has {more[:4]}, which should not be there"] if more else []
+            pairs = zip_longest(have, right)
+            first = next(f"has {one!r} where {two!r} is right" for one, two in pairs if one != two)
+            return shorten(" and ".join(parts) or first, 500)
+    return f"gave {shorten(repr(have), 300)}; right is {shorten(repr(right), 300)}"
 
 
 async def expect_unavailable(call_of: str, ask: Callable[[], Awaitable[object]]) -> None:
@@ -210,19 +232,6 @@ async def expect_unavailable(call_of: str, ask: Callable[[], Awaitable[object]])
     except StoreError:
         return
     raise Broken(f"{gone} gave {answer}; {right}")
-
-
-async def expect_unknown(db: GraphDbInterface, method: str, key: object, reason: str) -> None:
-    """Request a key that the store does not have; errors other than KeyError pass through.
-
-    Raises:
-        Broken: The request was answered; `reason` ends the sentence.
-    """
-    try:
-        answer = await getattr(db, method)(key)
-    except KeyError:
-        return
-    raise Broken(f"{method}({key!r}) gave {answer!r}{reason}")
 
 
 @contextmanager
@@ -367,12 +376,26 @@ async def beside_reference(
 
 @dataclass(frozen=True, slots=True)
 class Edges:
-    """The edges that one call returned."""
+    """The edges that one or several calls returned."""
 
-    triples: tuple[Triple, ...]
+    triples: Sequence[Triple] = ()
     """The edges, sorted, each once."""
-    whole: bool
+    whole: bool = True
     """Whether the backend reported no omission."""
+
+    def __or__(self, other: Edges) -> Edges:
+        """The edges of both."""
+        triples = sorted({*self.triples, *other.triples})
+        return Edges(triples, self.whole and other.whole)
+
+    def expect(self, wanted: Edges, what: str) -> None:
+        """Continue if the edges are the same, or an omission was reported.
+
+        Raises:
+            Broken: They differ; `what` begins the sentence.
+        """
+        whole = self.whole and wanted.whole
+        expect_same(what, {*self.triples}, {*wanted.triples}, whole=whole)
 
 
 NO_PREDICATE = "no predicate of any graph"
@@ -383,24 +406,32 @@ async def ring_of(db: GraphDbInterface, ids: Sequence[str]) -> set[Triple]:
     return {(s, p, o) for s, p, o in await db.edges_batch(ids)}
 
 
-async def edges_of(ask: Callable[[Any], Awaitable[Iterable[Triple]]], ids: Any) -> Edges:
-    """The result of `edges_from`, `edges_to` or `edges_batch` for an id or ids."""
+Reader: TypeAlias = Callable[..., Awaitable[Iterable[Triple]]]
+"""Reads the edges of an id or of ids, or a part of their ring."""
+
+
+async def edges_of(ask: Reader, ids: Any, **part: Any) -> Edges:
+    """The result of `edges_from`, `edges_to` or a ring's reader for an id or ids."""
     with call.scope(seconds=call.remaining()) as scope:
-        triples = {(subject, predicate, obj) for subject, predicate, obj in await ask(ids)}
-        return Edges(tuple(sorted(triples)), not scope.omissions)
+        triples = {(subject, predicate, obj) for subject, predicate, obj in await ask(ids, **part)}
+        return Edges(sorted(triples), not scope.omissions)
 
 
-def parts_of(
-    ring: Sequence[Triple], ids: Sequence[str]
-) -> Iterator[tuple[EdgeFilter, set[Triple]]]:
-    """Some parts of the ring of these ids as requests to a store, and the edges of each."""
-    names = sorted({predicate for _, predicate, _ in ring})
+async def expect_parts(what: str, read: Reader, ids: Sequence[str], whole: Edges) -> None:
+    """Read parts of the ring of these ids, and compare each with that part of the whole.
+
+    Raises:
+        Broken: They differ; `what` begins the sentence.
+    """
+    names = sorted({predicate for _, predicate, _ in whole.triples})
     first = names[:3]
     some = [None, *([name] for name in first), first, [*names, NO_PREDICATE], []]
     ways: tuple[EdgeDirection | None, ...] = (None, "out", "in")
     for predicates, direction in product(some, ways):
         part: EdgeFilter = {"predicates": predicates, "direction": direction}
-        yield part, set(part_of(list(ring), ids, **part))
+        wanted = Edges(part_of(list(whole.triples), ids, **part), whole.whole)
+        edges = await edges_of(read, ids, **part)
+        edges.expect(wanted, f"{what} with {part}, of the whole ring,")
 
 
 async def sample(trial: Trial, db: GraphDbInterface) -> list[str]:
@@ -430,6 +461,14 @@ async def some_edges(trial: Trial, db: GraphDbInterface) -> list[Triple]:
     if not found:
         raise Untried("No sampled node has an outgoing edge.")
     return list(found)[: trial.size]
+
+
+async def answered(db: GraphDbInterface, method: str, *arguments: Any) -> Any:
+    """The answer of a method, or `KeyError`, the class, where it raises one."""
+    try:
+        return await getattr(db, method)(*arguments)
+    except KeyError:
+        return KeyError
 
 
 async def returned(db: GraphDbInterface, method: str, *arguments: Any) -> Any:

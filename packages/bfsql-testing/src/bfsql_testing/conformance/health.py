@@ -21,12 +21,9 @@ from bfsql_testing.conformance.harness import (
 )
 
 
-@reading_rule(
-    "a store that nothing was done to has not changed",
-    source="the backend contract: changed() is None while the graph is the one that was opened",
-)
+@reading_rule("the backend contract: changed() is None while the graph is the one that was opened")
 async def changed_steady(trial: Trial) -> None:
-    """Before and after questions, and quickly: a server asks before every call."""
+    """A store that nothing was done to has not changed."""
     async with trial.opened() as db:
         _expect_unchanged(db)
         await db.entity_types()
@@ -36,11 +33,8 @@ async def changed_steady(trial: Trial) -> None:
         for _ in range(calls):
             _expect_unchanged(db)
         seconds = time.monotonic() - began
-        expect(
-            seconds < most,
-            f"{calls} calls of changed() took {seconds:.1f} s; a server makes one before every "
-            "call, so it may not ask another machine.",
-        )
+        what = f"{calls} calls of changed() took {seconds:.1f} s; a server makes one before every"
+        expect(seconds < most, f"{what} call, so it may not ask another machine.")
 
 
 def _expect_unchanged(db: GraphDbInterface) -> None:
@@ -50,32 +44,25 @@ def _expect_unchanged(db: GraphDbInterface) -> None:
     if asyncio.iscoroutine(change):
         change.close()
         raise Broken("changed() is a coroutine; it has to be a plain method that gives a value.")
-    expect(
-        change is None,
-        f"changed() gave {change!r} for a store that nothing was done to; None is due.",
-    )
+    what = f"changed() gave {change!r} for a store that nothing was done to"
+    expect(change is None, f"{what}; None is due.")
 
 
-@reading_rule(
-    "a store that answers is pinged without an error",
-    source="the backend contract: ping() returns when the store has answered",
-)
+@reading_rule("the backend contract: ping() returns when the store has answered")
 async def ping_answered(trial: Trial) -> None:
-    """Several times in a row, and at the same time."""
+    """A store that answers is pinged without an error."""
     async with trial.opened() as db:
         await _ping(db)
         await asyncio.gather(*(_ping(db) for _ in range(3)))
-        expect(
-            isinstance(await db.entity_types(), list), "After ping(), entity_types() gives no list."
-        )
+        types = await db.entity_types()
+        expect(isinstance(types, list), "After ping(), entity_types() gives no list.")
 
 
 @filling_rule(
-    "a ping asks the store itself",
-    source="the backend contract: ping() raises StoreUnavailable where the store does not answer",
+    "the backend contract: ping() raises StoreUnavailable where the store does not answer"
 )
 async def ping_asks(trial: Trial) -> None:
-    """While the store is gone, a ping is a StoreError."""
+    """A ping asks the store itself."""
     async with trial.filled(trial.storable(village())) as db:
         away = trial.away(db)
         await _ping(db)
@@ -89,35 +76,28 @@ async def _ping(db: GraphDbInterface) -> None:
             await db.ping()
 
 
-@reading_rule(
-    "may_write gives a sentence or None",
-    source="the backend contract: may_write() says why the account could change the graph",
-)
+@reading_rule("the backend contract: may_write() says why the account could change the graph")
 async def may_write_said(trial: Trial) -> None:
-    """Whatever the account may do."""
+    """may_write gives a sentence or None."""
     async with trial.opened() as db:
         await _why(db)
 
 
 @filling_rule(
-    "an account that may only read may not write",
-    source="the backend contract: may_write() is None where the account could not change the graph",
+    "the backend contract: may_write() is None where the account could not change the graph"
 )
 async def may_write_not(trial: Trial) -> None:
-    """Opened without the right to write, the backend gives None."""
+    """An account that may only read may not write."""
     async with trial.reader().filled(village()) as db:
         why = await _why(db)
-        expect(
-            why is None,
-            f"Opened with the right to read alone, may_write() gave {why!r}; None is due.",
-        )
+        what = "Opened with the right to read alone, may_write()"
+        expect(why is None, f"{what} gave {why!r}; None is due.")
 
 
 async def _why(db: GraphDbInterface) -> str | None:
     with no_error("may_write()", "; where the rights cannot be found out, None is due."):
         why: Any = await db.may_write()
-    expect(
-        why is None or (isinstance(why, str) and why.strip()),
-        f"may_write() gave {why!r}; it has to be a sentence for the operator, or None.",
-    )
+    fits = why is None or (isinstance(why, str) and why.strip())
+    right = "it has to be a sentence for the operator, or None"
+    expect(fits, f"may_write() gave {why!r}; {right}.")
     return None if why is None else str(why)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -15,16 +16,16 @@ from bfsql.answers import Answer
 from bfsql.answers.clean import clean_metadata
 from bfsql.cache import CachedGraphDb
 from bfsql.models import Edge
+from bfsql_testing.conformance.calls import FORMS, Calls, Form, each
 from bfsql_testing.conformance.comparison import uncached
 from bfsql_testing.conformance.graphs import hub, node_ids, village
 from bfsql_testing.conformance.harness import (
     Broken,
     Trial,
-    edges_of,
     expect,
+    expect_same,
     filling_rule,
     reading_rule,
-    ring_of,
     some_edges,
     within,
 )
@@ -39,28 +40,32 @@ PATIENCE = 10.0
 STEPS = (0, 1, 2, 3, 5, 8, 13)
 """Turns of the event loop after which a call is cancelled."""
 
+ANSWERS = "get_node edges_from edges_to metadata_for_node search_entities"
+"""The methods whose answers about a node are compared."""
+SHOWN = FORMS | {
+    "metadata_for_node": Form(clean_metadata),
+    "metadata_for_nodes_batch": Form(sorted),
+    "search_entities": Form(lambda hits: [stub.id for stub in hits]),
+}
+
 Ask = Callable[[], Awaitable[Any]]
 
 _Answer = TypeVar("_Answer")
 
 
-@filling_rule(
-    "calls at the same time answer as calls one by one",
-    source="the backend contract: core keeps several calls of one backend under way at once",
-)
+@filling_rule("the backend contract: core keeps several calls of one backend under way at once")
 async def concurrent_calls(trial: Trial) -> None:
-    """Hundreds, of all kinds, through the tools and directly."""
+    """Calls at the same time answer as calls one by one."""
     records = trial.storable(village())
     ids = node_ids(records)[:12]
     async with trial.filled(records) as db:
-        alone = [await _together(db, entity_id) for entity_id in ids]
-        together = await asyncio.gather(*(_together(db, i) for i in (*ids, *reversed(ids))))
-        for one, entity_id in zip(together, (*ids, *reversed(ids)), strict=True):
-            expect(
-                one == alone[ids.index(entity_id)],
-                f"The answer about {entity_id!r} differs while other calls are under way: "
-                f"{one} and alone {alone[ids.index(entity_id)]}"[:500],
-            )
+        alone = {entity_id: await _together(db, entity_id) for entity_id in ids}
+        every = [*ids, *reversed(ids)]
+        together = await asyncio.gather(*(_together(db, i) for i in every))
+        for answers, entity_id in zip(together, every, strict=True):
+            for method, answer in answers.items():
+                what = f"While other calls are under way, {method} of {entity_id!r}"
+                expect_same(what, answer, alone[entity_id][method])
         graph = uncached(db)
 
         async def ask(seed: str) -> Answer:
@@ -71,62 +76,43 @@ async def concurrent_calls(trial: Trial) -> None:
         expect(walked == again, "bfs_query gives other bytes while other calls are under way.")
 
 
+async def _answer(db: GraphDbInterface, method: str, key: Any) -> Any:
+    return SHOWN[method].of(await getattr(db, method)(key))
+
+
 async def _together(db: GraphDbInterface, entity_id: str) -> dict[str, Any]:
     """All that a backend returns for a node, with every call under way at once."""
-    answers: list[Any] = await asyncio.gather(
-        db.get_node(entity_id),
-        db.edges_from(entity_id),
-        db.edges_to(entity_id),
-        db.edges_batch([entity_id]),
-        db.metadata_for_node(entity_id),
-        db.metadata_for_nodes_batch([entity_id]),
-        db.search_entities(entity_id),
-    )
-    node, out, into, ring, metadata, batch, hits = answers
-    return {
-        "node": (node.id, node.entity_type),
-        "out": sorted(map(tuple, out)),
-        "into": sorted(map(tuple, into)),
-        "ring": sorted({(s, p, o) for s, p, o in ring}),
-        "metadata": sorted(metadata),
-        "batch": sorted(batch),
-        "hits": [stub.id for stub in hits],
-    }
+    calls: dict[str, Any] = dict.fromkeys(ANSWERS.split(), entity_id)
+    calls |= {name: [entity_id] for name in ("edges_batch", "metadata_for_nodes_batch")}
+    answers = await asyncio.gather(*(_answer(db, *one) for one in calls.items()))
+    return dict(zip(calls, answers, strict=True))
 
 
-@filling_rule(
-    "the backend does not block the event loop",
-    source="rule 5 of the architecture: nothing blocks the event loop",
-)
+@filling_rule("rule 5 of the architecture: nothing blocks the event loop")
 async def free_loop(trial: Trial) -> None:
-    """A heartbeat goes on beside every kind of call; a pause counts when it comes every time."""
+    """The backend does not block the event loop."""
     async with trial.filled(trial.storable(hub())) as db:
         ids = [f"spoke:{n:04}" for n in range(50)]
-        asks = {
-            "get_node": lambda: db.get_node("hub"),
-            "get_nodes_batch": lambda: db.get_nodes_batch(ids),
-            "edges_from": lambda: db.edges_from("hub"),
-            "edges_to": lambda: db.edges_to("hub"),
-            "edges_batch": lambda: db.edges_batch(["hub"]),
-            "metadata_for_node": lambda: db.metadata_for_node("hub"),
-            "metadata_for_nodes_batch": lambda: db.metadata_for_nodes_batch(ids),
-            "search_entities": lambda: db.search_entities("spoke"),
-            "entity_types": db.entity_types,
-            "predicates": db.predicates,
-            "edges_stream": lambda: _streamed(db),
-            "columns": lambda: _in_columns(db),
+        calls: Calls = {
+            "get_node edges_from edges_to metadata_for_node": ["hub"],
+            "get_nodes_batch metadata_for_nodes_batch": [ids],
+            "edges_batch": [["hub"]],
+            "search_entities": ["spoke"],
+            "entity_types predicates": [()],
         }
+        asks: dict[str, Ask] = {
+            name: partial(getattr(db, name), *given) for name, given in each(calls)
+        }
+        asks |= {"edges_stream": partial(_streamed, db), "columns": partial(_in_columns, db)}
         for method, ask in asks.items():
             shortest = await _pause(ask)
             # One of three calls in all has to leave the loop free.
             for _ in range(2):
                 if shortest >= BLOCKED:
                     shortest = min(shortest, await _pause(ask))
-            expect(
-                shortest < BLOCKED,
-                f"{method} stops the event loop for {shortest:.2f} s or longer, every time; "
-                "use an async driver, or a thread for blocking work.",
-            )
+            what = f"{method} stops the event loop for {shortest:.2f} s or longer, every time"
+            advice = "use an async driver, or a thread for blocking work"
+            expect(shortest < BLOCKED, f"{what}; {advice}.")
 
 
 async def _pause(ask: Any) -> float:
@@ -151,41 +137,26 @@ async def _pause(ask: Any) -> float:
     return longest
 
 
-@filling_rule(
-    "a cancelled call harms no other",
-    source="protocol 25: a call shared by several callers is cancelled when the last one leaves",
-)
+@filling_rule("protocol 25: a call shared by several callers is cancelled when the last one leaves")
 async def cancellation(trial: Trial) -> None:
-    """Early and late, more often than a pool has connections, beside a call that stays."""
+    """A cancelled call harms no other."""
     records = trial.storable(hub(400))
     async with trial.filled(records) as db:
         wanted = await _everything(db)
         for steps in STEPS * 2:
             for number, ask in enumerate(_asks(db)):
                 await _cancel_one(ask, steps, _asks(db), wanted, number)
-        expect(
-            await soon(_everything(db)) == wanted,
-            "After calls were cancelled, the backend gives other answers than before.",
-        )
+        after = await soon(_everything(db))
+        expect_same("After calls were cancelled, the backend's answer", after, wanted)
         for steps in STEPS:
             await _shared(CachedGraphDb(db), steps, wanted[1])
 
 
 def _asks(db: GraphDbInterface) -> list[Ask]:
-    async def node() -> Any:
-        found = await db.get_node("hub")
-        return (found.id, found.entity_type)
-
-    async def ring() -> Any:
-        return sorted(await ring_of(db, ["hub"]))
-
-    async def leaving() -> Any:
-        return sorted(map(tuple, await db.edges_from("hub")))
-
-    async def search() -> Any:
-        return [stub.id for stub in await db.search_entities("spoke 7")]
-
-    asks: list[Ask] = [node, ring, leaving, search]
+    calls = (("get_node", "hub"), ("edges_batch", ["hub"]), ("edges_from", "hub"))
+    asks: list[Ask] = [
+        partial(_answer, db, *one) for one in (*calls, ("search_entities", "spoke 7"))
+    ]
     if "edges_stream" in Abilities.of(db).methods:
         asks.append(lambda: _streamed(db))
     if db.columns() is not None:
@@ -208,12 +179,12 @@ async def _in_columns(db: GraphDbInterface) -> Any:
     )
 
 
-async def _everything(db: GraphDbInterface) -> list[Any]:
-    return [await ask() for ask in _asks(db)]
+async def _everything(db: GraphDbInterface) -> tuple[Any, ...]:
+    return tuple([await ask() for ask in _asks(db)])
 
 
 async def _cancel_one(
-    ask: Ask, steps: int, others: list[Ask], expected: list[Any], number: int
+    ask: Ask, steps: int, others: list[Ask], expected: Sequence[Any], number: int
 ) -> None:
     """Cancel one call while another continues; the results of both have to be right."""
     leaver = asyncio.ensure_future(ask())
@@ -221,20 +192,12 @@ async def _cancel_one(
     for _ in range(steps):
         await asyncio.sleep(0)
     leaver.cancel()
-    try:
+    with contextlib.suppress(asyncio.CancelledError):
         given = await soon(leaver)
-    except asyncio.CancelledError:
-        pass
-    else:
-        expect(
-            given == expected[number],
-            f"A cancelled call gave a wrong answer instead of the cancellation: {given}"[:300],
-        )
-    try:
-        stayed = await soon(stayer)
-    except asyncio.CancelledError as ended:
-        raise Broken("Cancelling one call also ended another.") from ended
-    expect(stayed == expected[1], "A call gave a different answer because another was cancelled.")
+        expect_same("A cancelled call, if not the cancellation,", given, expected[number])
+    with _not_ended("Cancelling one call also ended another."):
+        what = "Because another was cancelled, a call"
+        expect_same(what, await soon(stayer), expected[1])
 
 
 async def _shared(cached: CachedGraphDb, steps: int, expected: Any) -> None:
@@ -245,13 +208,16 @@ async def _shared(cached: CachedGraphDb, steps: int, expected: Any) -> None:
         await asyncio.sleep(0)
     leaver.cancel()
     await asyncio.wait([leaver])
+    with _not_ended("Cancelling one of two that share a call ended it for both."):
+        expect_same("To the caller that stayed, a shared call", await soon(stayer), expected)
+
+
+@contextlib.contextmanager
+def _not_ended(reason: str) -> Iterator[None]:
     try:
-        expect(
-            await soon(stayer) == expected,
-            "A shared call gave a wrong answer to the caller that stayed.",
-        )
+        yield
     except asyncio.CancelledError as ended:
-        raise Broken("Cancelling one of two that share a call ended it for both.") from ended
+        raise Broken(reason) from ended
 
 
 async def soon(answer: Awaitable[_Answer]) -> _Answer:
@@ -268,68 +234,50 @@ async def soon(answer: Awaitable[_Answer]) -> _Answer:
         return await answer
 
 
-@reading_rule(
-    "the same question gets the same answer",
-    source="protocol 3: the same query gives the same bytes on every run",
-)
+@reading_rule("protocol 3: the same query gives the same bytes on every run")
 async def stable_answers(trial: Trial) -> None:
-    """Asked twice, in two orders."""
+    """The same question gets the same answer."""
     async with trial.sampled() as (db, ids):
         first = {i: await _answers(db, i) for i in ids[:10]}
         for entity_id in reversed(first):
-            again = await _answers(db, entity_id)
-            for what, value in again.items():
-                expect(
-                    value == first[entity_id][what],
-                    f"{what} of {entity_id!r} was {first[entity_id][what]}, and then {value}.",
-                )
+            for method, again in (await _answers(db, entity_id)).items():
+                what = f"Asked again, {method} of {entity_id!r}"
+                expect_same(what, again, first[entity_id][method])
 
 
-@reading_rule(
-    "what a caller does to an answer changes no later one",
-    source="the backend contract: a backend returns fresh data on every call and never caches",
-)
+@reading_rule("the backend contract: a backend returns fresh data on every call and never caches")
 async def fresh_answers(trial: Trial) -> None:
-    """Every list is emptied, every mapping changed at every depth; then all is asked again."""
+    """What a caller does to an answer changes no later one."""
     async with trial.sampled() as (db, ids):
         before = {i: await _answers(db, i) for i in ids[:10]}
-        edges = await some_edges(trial, db)
-        of_edges = [clean_metadata(await db.metadata_for_edge(Edge(*e))) for e in edges]
-        lists = [list(await db.entity_types()), list(await db.predicates())]
+        edges = [Edge(*edge) for edge in await some_edges(trial, db)]
+        whole = await _whole(db, edges)
         for entity_id in before:
-            for answer in (
-                await db.metadata_for_node(entity_id),
-                await db.metadata_for_nodes_batch([entity_id]),
-                await db.edges_from(entity_id),
-                await db.edges_to(entity_id),
-                await db.edges_batch([entity_id]),
-                await db.get_nodes_batch([entity_id]),
-                await db.search_entities(entity_id),
-                await db.entity_types(),
-                await db.predicates(),
-            ):
+            for method in ("metadata_for_node", "edges_from", "edges_to", "search_entities"):
+                _mutate(await getattr(db, method)(entity_id))
+            for method in ("metadata_for_nodes_batch", "edges_batch", "get_nodes_batch"):
+                _mutate(await getattr(db, method)([entity_id]))
+            for answer in (await db.entity_types(), await db.predicates()):
                 _mutate(answer)
         for edge in edges:
-            _mutate(await db.metadata_for_edge(Edge(*edge)))
+            _mutate(await db.metadata_for_edge(edge))
         for entity_id in before:
-            after = await _answers(db, entity_id)
-            wrong = [what for what in after if after[what] != before[entity_id][what]]
-            expect(not wrong, f"A caller's change of {wrong} of {entity_id!r} came back.")
-        after_edges = [clean_metadata(await db.metadata_for_edge(Edge(*e))) for e in edges]
-        expect(after_edges == of_edges, "A caller's change of an edge's metadata came back.")
-        after_lists = [list(await db.entity_types()), list(await db.predicates())]
-        expect(after_lists == lists, f"A caller's change of the schema came back: {after_lists}.")
+            for method, after in (await _answers(db, entity_id)).items():
+                what = f"After a caller's change, {method} of {entity_id!r}"
+                expect_same(what, after, before[entity_id][method])
+        for of, after in (await _whole(db, edges)).items():
+            expect_same(f"After a caller's change, {of}", after, whole[of])
+
+
+async def _whole(db: GraphDbInterface, edges: Sequence[Edge]) -> dict[str, Any]:
+    return {
+        "entity_types": list(await db.entity_types()),
+        "predicates": list(await db.predicates()),
+    } | {f"metadata of {e}": clean_metadata(await db.metadata_for_edge(e)) for e in edges}
 
 
 async def _answers(db: GraphDbInterface, entity_id: str) -> dict[str, Any]:
-    node = await db.get_node(entity_id)
-    return {
-        "get_node": (node.id, node.entity_type),
-        "edges_from": (await edges_of(db.edges_from, entity_id)).triples,
-        "edges_to": (await edges_of(db.edges_to, entity_id)).triples,
-        "metadata_for_node": clean_metadata(await db.metadata_for_node(entity_id)),
-        "search_entities": [stub.id for stub in await db.search_entities(entity_id)],
-    }
+    return {method: await _answer(db, method, entity_id) for method in ANSWERS.split()}
 
 
 def _mutate(value: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from contextlib import aclosing, contextmanager, suppress
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from bfsql.abc import ForwardingBackend, GraphDbInterface, normalized
 from bfsql.answers.clean import clean_metadata
 from bfsql.errors import EntitiesNotListed
 from bfsql.integers import IntegerGraph
+from bfsql.masking import shorten
 from bfsql.models import GraphRecord, Metadata, Node
 from bfsql.models.condition import Operator, PropertyCondition
 from bfsql_testing.conformance.answers import SAME_BYTES
@@ -30,7 +32,6 @@ from bfsql_testing.conformance.graphs import (
 )
 from bfsql_testing.conformance.harness import (
     UNKNOWN,
-    Broken,
     Trial,
     Untried,
     expect,
@@ -129,8 +130,8 @@ async def listing(
 
 
 @reading_rule(
+    NODES,
     "nodes_stream lists every entity of the requested types and no other, or reports an omission",
-    source=NODES,
 )
 async def nodes_list(trial: Trial) -> None:
     """Each type, some, all, none and unknown ones; an omission has the direction `nodes`."""
@@ -154,25 +155,21 @@ async def nodes_list(trial: Trial) -> None:
 def _expect_types(listed: Listing, types: dict[str, str], kinds: Collection[str] | None) -> None:
     of = "all types" if kinds is None else f"the types {list(kinds)}"
     wanted = {i for i, name in types.items() if kinds is None or name in kinds}
-    missing = sorted(wanted - listed.nodes.keys())
-    expect(
-        not (missing and listed.whole),
-        f"nodes_stream of {of} lacks {missing[:4]}, and no omission with the direction 'nodes' "
-        "was reported.",
-    )
+    missing = sorted(wanted - listed.nodes.keys())[:4]
+    what = f"nodes_stream of {of}"
+    reported = "no omission with the direction 'nodes' was reported"
+    expect(not (missing and listed.whole), f"{what} lacks {missing}, and {reported}.")
     for entity_id, node in listed.nodes.items():
-        right = types.get(entity_id, node.entity_type)
-        expect(
-            node.entity_type == right and (kinds is None or right in kinds),
-            f"nodes_stream of {of} gave {entity_id!r} with the type {node.entity_type!r}; "
-            f"get_nodes_batch gives {right!r}.",
-        )
+        have, right = node.entity_type, types.get(entity_id, node.entity_type)
+        given = f"{what} gave {entity_id!r} with the type {have!r}"
+        fits = have == right and (kinds is None or right in kinds)
+        expect(fits, f"{given}; get_nodes_batch gives {right!r}.")
 
 
 @filling_rule(
+    "the backend contract: pushdown narrows only by what cannot miss",
     "nodes_stream misses no entity that meets the conditions, and filters_exactly is true only "
     "where it yields no other",
-    source="the backend contract: pushdown narrows only by what cannot miss",
 )
 async def nodes_conditions(trial: Trial) -> None:
     """Every operator over numbers, text, dates, booleans, lists, and strings of query languages."""
@@ -218,31 +215,22 @@ async def _expect_met(
         with no_error(f"{method} with {text}"):
             found = set(await listed(conditions))
         met = {i for i, of in known.items() if all(one.holds(of) for one in conditions)}
-        for entity_id in sorted(met - found):
-            raise Broken(
-                f"{method} with {text} lacks {entity_id!r}, which meets it: "
-                f"{_values(known, entity_id)}."
-            )
+        values = {
+            i: f"{i!r}: {shorten(repr(known[i]), 200)}" for i in sorted(met ^ found) if i in known
+        }
+        lost = next((values[i] for i in sorted(met - found)), None)
+        expect(lost is None, f"{method} with {text} lacks what meets it, {lost}.")
         for one in filter(exact, conditions):
-            for entity_id in sorted(found & known.keys()):
-                expect(
-                    one.holds(known[entity_id]),
-                    f"filters_exactly is true for {one.property_text!r}, and {method} gave "
-                    f"{entity_id!r}, which does not meet it: {_values(known, entity_id)}.",
-                )
+            unmet = next(
+                (values[i] for i in values if i in found and not one.holds(known[i])), None
+            )
+            what = f"filters_exactly is true for {one.property_text!r}, and {method} gave"
+            expect(unmet is None, f"{what} what does not meet it, {unmet}.")
 
 
-def _values(known: dict[str, Metadata], entity_id: str) -> str:
-    metadata = {key: known[entity_id].get(key) for key in ("value", "other")}
-    return repr(metadata)[:200]
-
-
-@filling_rule(
-    "a node of nodes_stream brings none or all of the properties that the conditions name",
-    source="the backend contract: a node with any metadata has all of them that the entity has",
-)
+@filling_rule("the backend contract: a node with any metadata has all of them that the entity has")
 async def nodes_metadata(trial: Trial) -> None:
-    """As in `metadata_for_nodes_batch`."""
+    """A node of nodes_stream brings none or all of the properties that the conditions name."""
     records = trial.storable(mixed())
     async with trial.filled(records) as db:
         known = await _metadata(db, records)
@@ -254,23 +242,17 @@ async def nodes_metadata(trial: Trial) -> None:
             for node in (await listing(db, None, conditions)).nodes.values():
                 for key in ("other", "value") if node.metadata else ():
                     have, want = _of_key(node.metadata, key), _of_key(known[node.id], key)
-                    expect(
-                        have == want,
-                        f"nodes_stream brings {have} for {node.id!r}, and "
-                        f"metadata_for_nodes_batch gives {want}.",
-                    )
+                    what = "nodes_stream, beside metadata_for_nodes_batch,"
+                    expect_same(f"{what} of {node.id!r}", have, want)
 
 
 def _of_key(metadata: Metadata, key: str) -> str:
     return repr(clean_metadata({key: metadata[key]} if metadata.get(key) is not None else {}))
 
 
-@filling_rule(
-    "columns list the nodes of nodes_stream, each once",
-    source="the backend contract: columns are a faster way to answer the same questions",
-)
+@filling_rule("the backend contract: columns are a faster way to answer the same questions")
 async def nodes_columns(trial: Trial) -> None:
-    """Of some types and of all, and narrowed by conditions."""
+    """Columns list the nodes of nodes_stream, each once."""
     records = trial.storable(mixed())
     async with trial.filled(records) as db:
         columns = columns_of(db)
@@ -278,8 +260,8 @@ async def nodes_columns(trial: Trial) -> None:
         for asked in (None, names[:1], names, [], list(UNKNOWN)):
             wanted = {i: n.entity_type for i, n in (await listing(db, asked)).nodes.items()}
             have = await _in_columns(columns, asked)
-            what = f"The nodes of the types {asked} in columns and in nodes_stream"
-            expect_same(what, have.items(), wanted.items())
+            what = f"In columns, beside nodes_stream, the list of the types {asked}"
+            expect_same(what, {*have.items()}, {*wanted.items()})
         known, listed = await _metadata(db, records), partial(_in_columns, columns, None)
         await _expect_met(db, "columns().nodes", listed, columns.filters_exactly, known)
 
@@ -295,14 +277,10 @@ async def _in_columns(
         async with aclosing(columns.nodes(types, conditions)) as batches:
             async for batch in batches:
                 ids = await columns.ids(batch.handles)
-                again = found.keys() & set(ids)
-                expect(
-                    not again and len(set(ids)) == len(ids),
-                    f"columns().nodes gave nodes more than once: {sorted(again)[:4]}.",
-                )
-                found.update(
-                    zip(ids, map(columns.type_names.__getitem__, batch.types), strict=True)
-                )
+                again = sorted(i for i, n in Counter([*found, *ids]).items() if n > 1)[:4]
+                expect(not again, f"columns().nodes gave nodes more than once: {again}.")
+                types_of = map(columns.type_names.__getitem__, batch.types)
+                found.update(zip(ids, types_of, strict=True))
     return found
 
 
@@ -315,12 +293,9 @@ class _WithoutPushdown(ForwardingBackend):
         return False
 
 
-@filling_rule(
-    "patterns give the bytes of the reference, whether the store compares or core does",
-    source=SAME_BYTES,
-)
+@filling_rule(SAME_BYTES)
 async def nodes_bytes(trial: Trial) -> None:
-    """As seeds, in steps, in `to` and in relation conditions; steps that are compared."""
+    """Patterns give the bytes of the reference, whether the store compares or core does."""
     records = trial.storable(laboratory())
     async with trial.filled(records) as db:
         await listing(db, [])
@@ -329,9 +304,9 @@ async def nodes_bytes(trial: Trial) -> None:
 
 
 @filling_rule(
+    SAME_BYTES,
     "every spelling of a condition reports the values that it cannot compare, as the reference "
     "does",
-    source=SAME_BYTES,
 )
 async def nodes_unlike(trial: Trial) -> None:
     """`where`, brackets, `limit=0`, relation conditions, `to` and `along`; contents are counted."""

@@ -15,6 +15,7 @@ from bfsql_testing.conformance.harness import (
     Trial,
     Untried,
     expect,
+    expect_same,
     filling_rule,
     looked_at,
     reading_rule,
@@ -54,12 +55,9 @@ async def _counted(db: GraphDbInterface, ids: Sequence[str]) -> Outline:
     )
 
 
-@reading_rule(
-    "the types and predicates of an outline are those of the schema",
-    source="protocol 23: one spelling, the one that describe_schema lists",
-)
+@reading_rule("protocol 23: one spelling, the one that describe_schema lists")
 async def outline_names(trial: Trial) -> None:
-    """Of its counts, its relations and its properties; where the lists are complete."""
+    """The types and predicates of an outline are those of the schema."""
     async with looked_at(trial, village()) as (db, _):
         outline = await _outline(db)
         if not await db.comprehensive():
@@ -72,53 +70,40 @@ async def outline_names(trial: Trial) -> None:
             ("types", types, await db.entity_types()),
             ("predicates", predicates, await db.predicates()),
         ):
-            strange = sorted(used.difference(known))
-            expect(
-                not strange,
-                f"The outline has the {what} {strange[:4]}, which the schema does not have.",
-            )
+            strange = f"{what} {sorted(used.difference(known))[:4]}, which the schema does not have"
+            expect(used <= {*known}, f"The outline has the {strange}.")
 
 
-@filling_rule("an outline counts nodes and relations as the graph has them", source=OUTLINE)
+@filling_rule(OUTLINE)
 async def outline_counts(trial: Trial) -> None:
-    """Edges with an end that is not a node are not counted; a sample may lack relations.
-
-    Nodes may be left uncounted.
-    """
+    """An outline counts nodes and relations as the graph has them."""
+    # Edges with an end that is not a node are not counted, and nodes need not be.
     for records in (village(), tangled()):
         async with trial.filled(records) as db:
             outline = await _outline(db)
             wanted = await _counted(db, node_ids(trial.storable(records)))
         if outline.node_counts:
             _expect_counts("nodes by type", outline.node_counts, wanted.node_counts)
-        edges = {one[:3]: one.edges or 0 for one in outline.relations}
-        right = {one[:3]: one.edges or 0 for one in wanted.relations}
-        if not outline.sampled:
-            _expect_counts("edges by relation", edges, right)
-            counts = list(edges.values())
-            expect(
-                counts == sorted(counts, reverse=True),
-                "The relations are not ordered by frequency.",
-            )
+        edges, right = [
+            {one[:3]: one.edges or 0 for one in of.relations} for of in (outline, wanted)
+        ]
+        if outline.sampled:
+            strange = sorted(set(edges).difference(right))[:4]
+            expect(not strange, f"The outline has relations that the graph has not: {strange}.")
             continue
-        strange = sorted(set(edges).difference(right))
-        expect(not strange, f"The graph does not have the relations {strange[:4]} of the outline.")
+        _expect_counts("edges by relation", edges, right)
+        counts = list(edges.values())
+        expect(counts == sorted(counts)[::-1], "The relations are not ordered by frequency.")
 
 
-def _expect_counts(what: str, have: Mapping[Any, int], want: Mapping[Any, int]) -> None:
-    for name in sorted({*have, *want}, key=str):
-        given, right = have.get(name, 0), want.get(name, 0)
-        expect(
-            given == right, f"The outline counts {given} {what} for {name}; the graph has {right}."
-        )
+def _expect_counts(what: str, have: Mapping[Any, int], right: Mapping[Any, int]) -> None:
+    counts, wanted = ({one for one in of.items() if one[1]} for of in (have, right))
+    expect_same(f"The outline's number of {what}", counts, wanted)
 
 
-@filling_rule(
-    "the properties of an outline are those of the metadata, and none of its bounds is wrong",
-    source=OUTLINE,
-)
+@filling_rule(OUTLINE)
 async def outline_properties(trial: Trial) -> None:
-    """Names, kinds, ranges and values; they may come from a sample."""
+    """The properties of an outline are those of the metadata, and none of its bounds is wrong."""
     async with trial.filled(village()) as db:
         outline = await _outline(db)
         wanted = await _counted(db, node_ids(trial.storable(village())))
@@ -129,27 +114,22 @@ async def outline_properties(trial: Trial) -> None:
         for owner, described in have.items():
             right = {one.name: one for one in want.get(owner, ())}
             for one in described:
-                expect(
-                    one.name in right,
-                    f"No {owner} has {one.name!r}, although the outline lists it.",
-                )
+                what = f"No {owner} has {one.name!r}, although the outline lists it."
+                expect(one.name in right, what)
                 _expect_described(owner, one, right[one.name])
 
 
 def _expect_described(owner: str, have: Property, want: Property) -> None:
     what = f"The outline states of {owner}.{have.name}"
     expect(have.kind == want.kind, f"{what}: {have.kind}; it is {want.kind}.")
+    right = f"it goes from {want.minimum!r} to {want.maximum!r}."
     for bound in (have.minimum, have.maximum):
-        expect(
-            bound is None or _within(bound, want),
-            f"{what} that it reaches {bound!r}; it goes from {want.minimum!r} to {want.maximum!r}.",
-        )
+        fits = bound is None or _within(bound, want)
+        expect(fits, f"{what} that it reaches {bound!r}; {right}")
     expect(len(have.values) <= COMMON_VALUES, f"{what} {len(have.values)} values.")
-    strange = sorted({*have.values}.difference(want.values))
-    expect(
-        not strange or want.further_values or not want.values,
-        f"{what} the values {strange[:4]}; it has {list(want.values)}.",
-    )
+    strange = sorted({*have.values}.difference(want.values))[:4]
+    known = not strange or want.further_values or not want.values
+    expect(known, f"{what} the values {strange}; it has {list(want.values)}.")
 
 
 def _within(bound: object, want: Property) -> bool:

@@ -75,9 +75,9 @@ class _WholeOnly(ForwardingBackend):
 
 
 @filling_rule(
+    SAME_BYTES,
     "path, to, where, sort_by, fields and connect give the bytes of the reference, "
     "whether the store filters or core does",
-    source=SAME_BYTES,
 )
 async def asking_bytes(trial: Trial) -> None:
     """Steps, targets, conditions, orders and pages; parts pushed down, and read whole."""
