@@ -11,16 +11,14 @@ from __future__ import annotations
 import re
 import shlex
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import starmap
 from typing import Any
-
-from pydantic import TypeAdapter
 
 from bfsql.errors import StoreError, listing
 from bfsql.plugins import Proposal, ProposedSetting, display_name
 from bfsql_postgres.failures import grant
-from bfsql_postgres.schema import CATALOGUE, Catalogue, Path, read
+from bfsql_postgres.schema import CATALOGUE, Catalogue, Path, Reference, read
 from bfsql_postgres.settings import PostgresSettings, predicate_of, quoted, spelled_name
 from bfsql_postgres.sql import identifier, literal, qualified, union
 
@@ -30,29 +28,7 @@ SAMPLE_ROWS = 500
 _TEXTS = frozenset({"text", "varchar", "bpchar", "citext"})
 
 TABLES = """
-SELECT coalesce(json_agg(json_build_object(
-    'path', json_build_array(n.nspname, c.relname), 'kind', c.relkind,
-    'readable', has_schema_privilege(n.oid, 'USAGE')
-        AND has_any_column_privilege(c.oid, 'SELECT'),
-    'references', ARRAY(
-        SELECT json_build_object(
-            'target', json_build_array(tn.nspname, t.relname),
-            'pairs', (
-                SELECT json_agg(json_build_array(a.attname, b.attname) ORDER BY p)
-                FROM generate_subscripts(k.conkey, 1) AS p
-                JOIN pg_catalog.pg_attribute AS a
-                    ON a.attrelid = k.conrelid AND a.attnum = k.conkey[p]
-                JOIN pg_catalog.pg_attribute AS b
-                    ON b.attrelid = k.confrelid AND b.attnum = k.confkey[p]
-            )
-        )
-        FROM pg_catalog.pg_constraint AS k
-        JOIN pg_catalog.pg_class AS t ON t.oid = k.confrelid
-        JOIN pg_catalog.pg_namespace AS tn ON tn.oid = t.relnamespace
-        WHERE k.conrelid = c.oid AND k.contype = 'f' AND k.conparentid = 0
-        ORDER BY k.conkey, k.conname
-    )
-) ORDER BY n.nspname, c.relname), '[]')::text
+SELECT n.nspname, c.relname, c.relkind IN ('r', 'p')
 FROM pg_catalog.pg_class AS c
 JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname !~ '^pg_'
@@ -62,39 +38,11 @@ WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname !~ '^pg_'
         SELECT FROM pg_catalog.pg_depend AS d
         WHERE d.classid = 'pg_catalog.pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e'
     )
+ORDER BY 1, 2
 """
-"""The tables of a schema, or of all, without those of extensions and without partitions, which are
-read through their parents; with their foreign keys.
+"""The tables of a schema, or of all, and whether they are no views or foreign tables; without those
+of extensions, and without partitions, which are read through their parents.
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Reference:
-    """A foreign key."""
-
-    target: Path
-    pairs: tuple[tuple[str, str], ...]
-    """Its columns, each with the column of the target."""
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns of the table that has it."""
-        return tuple(own for own, _ in self.pairs)
-
-    def in_order(self, key: Sequence[str]) -> list[str]:
-        """Its columns in the order of the target's key; empty if it refers to other columns."""
-        by_target = {target: own for own, target in self.pairs}
-        return [by_target[one] for one in key] if set(key) == set(by_target) else []
-
-
-@dataclass(frozen=True, slots=True)
-class LinkedTable:
-    """A table with its foreign keys."""
-
-    path: Path
-    kind: str
-    readable: bool
-    references: tuple[Reference, ...]
 
 
 async def proposed(
@@ -108,91 +56,71 @@ async def proposed(
         StoreError: No table refers to another, or the role may not read the tables or their keys.
     """
     given = settings.schema_ if "schema_" in settings.model_fields_set else None
-    [[text]] = await database.fetch(TABLES, given)
-    tables = TypeAdapter(list[LinkedTable]).validate_json(text)
-    odd = [one.path for one in tables if not _is_plain(one.path)]
-    tables = [one for one in tables if _is_plain(one.path)]
-    paths = [one.path for one in tables if one.readable and one.kind in "rp"]
-    [[text]] = await database.fetch(CATALOGUE, [one for one, _ in paths], [one for _, one in paths])
-    mapping = _Mapping(tables, read(text), settings, odd)
+    tables = {(schema, name): own for schema, name, own in await database.fetch(TABLES, given)}
+    plain = [path for path, own in tables.items() if own and "".join(path).isprintable()]
+    [[text]] = await database.fetch(CATALOGUE, [one for one, _ in plain], [one for _, one in plain])
+    mapping = _Mapping(tables, read(text), settings.schema_)
     if not mapping.keys:
         if lacking := mapping.lacking_rights():
             raise StoreError(lacking)
         return None
-    mapping.choose_names(await database.fetch(mapping.samples()))
-    proposal = mapping.proposal()
+    proposal = mapping.proposal(await database.fetch(mapping.samples()))
     found = {one.field: one.value for one in proposal.settings}
     whole = PostgresSettings.model_validate({**settings.model_dump(by_alias=False), **found})
     return whole, mapping.catalogue, proposal
 
 
 class _Mapping:
-    """The types and predicates of some tables."""
+    """The reading of some tables, as settings."""
 
-    def __init__(
-        self,
-        tables: Sequence[LinkedTable],
-        catalogue: Catalogue,
-        settings: PostgresSettings,
-        odd: Sequence[Path],
-    ) -> None:
-        self.catalogue, self._schema, self._all = catalogue, settings.schema_, tables
-        self._tables = {one.path: one for one in tables if one.kind in "rp"}
-        self._columns = {path: one.columns for path, one in catalogue.relations.items()}
-        self._odd: dict[tuple[str, ...], None] = dict.fromkeys(odd)
-        self.keys = {
-            path: key
-            for path, own in catalogue.relations.items()
-            for key in [one for one in own.keys if self._is_writable(path, one)][:1]
+    def __init__(self, found: Mapping[Path, bool], catalogue: Catalogue, schema: str) -> None:
+        self.catalogue, self._schema = catalogue, schema
+        plain = {path: own for path, own in found.items() if "".join(path).isprintable()}
+        self._views = [path for path, is_table in plain.items() if not is_table]
+        relations = catalogue.relations
+        usable = {
+            path: [key for key in one.keys if self._can_name(path, key)]
+            for path, one in relations.items()
         }
-        for path, one in self._tables.items():
-            self._is_writable(path, [name for own in one.references for name in own.columns])
-        used = {reference.target for one in tables for reference in one.references}
-        self._links = {
-            path for path, one in self._tables.items() if path not in used and self._is_link(one)
-        }
-        self.keys = {path: key for path, key in self.keys.items() if path not in self._links}
-        times = Counter(name for _, name in self.keys)
-        full = {_full(*path) for path in self.keys}
-        self._labels = {
-            (schema, name): name if times[name] == 1 and name not in full else _full(schema, name)
-            for schema, name in self.keys
-        }
-        self._names: dict[Path, str | None] = {}
-        self._empty: list[Path] = []
+        self.keys = {path: keys[0] for path, keys in usable.items() if keys}
+        targets = {key.target for one in relations.values() for key in one.references}
+        self._links = [path for path in relations if path not in targets and self._is_link(path)]
+        for path in self._links:
+            self.keys.pop(path, None)
+        names = Counter([*(name for _, name in self.keys), *starmap(_full, self.keys)])
+        self._types = {path: path[1] if names[path[1]] == 1 else _full(*path) for path in self.keys}
+        used = [(path, key) for path, own in relations.items() for key in own.keys]
+        used += [(path, one.columns) for path, own in relations.items() for one in own.references]
+        odd = [(*path, one) for path, columns in used for one in columns if not one.isprintable()]
+        self._odd = [*(path for path in found if path not in plain), *dict.fromkeys(odd)]
 
-    def _is_writable(self, path: Path, columns: Sequence[str]) -> bool:
-        """Whether columns can be named in settings; what cannot is among what is left out."""
-        odd = [(*path, column) for column in columns if not _is_plain((column,))]
-        self._odd.update(dict.fromkeys(odd))
-        return not odd
+    def _can_name(self, path: Path, columns: Iterable[str]) -> bool:
+        """Whether the role may read some columns, and settings can name them."""
+        known = self.catalogue.relations[path].columns
+        return all(one in known and one.isprintable() for one in columns)
 
-    def _has(self, path: Path, columns: Sequence[str]) -> bool:
-        """Whether the role may read some columns."""
-        return self._columns.get(path, {}).keys() >= set(columns)
-
-    def _is_link(self, table: LinkedTable) -> bool:
+    def _is_link(self, path: Path) -> bool:
         """Whether a table is little more than two foreign keys.
 
         They identify a row, or nothing does, or it has no other columns than a number.
         """
-        ends = {name for one in table.references for name in one.columns}
-        return (
-            len(table.references) == 2  # the ends of an edge
-            and all(self._end_columns(table.path, one) for one in table.references)
-            and (
-                not (keys := self.catalogue.relations[table.path].keys)
-                or any(set(key) == ends for key in keys)
-                or self._columns[table.path].keys() <= {*ends, *keys[0]}
-            )
+        own = self.catalogue.relations[path]
+        ends = {name for one in own.references for name in one.columns}
+        return len([key for _, key in self._ends(path) if key]) == len(own.references) == 2 and (
+            not own.keys
+            or any(set(key) == ends for key in own.keys)
+            or own.columns.keys() <= {*ends, *own.keys[0]}
         )
 
-    def _end_columns(self, path: Path, reference: Reference) -> list[str]:
-        """The columns of an edge's end, empty if it is not a key of a table of nodes."""
-        columns = reference.in_order(self.keys.get(reference.target, ()))
-        return columns if self._has(path, columns) and self._is_writable(path, columns) else []
+    def _ends(self, path: Path) -> Iterator[tuple[Reference, list[str]]]:
+        """The foreign keys that can be named, each with its columns in the order of the key.
 
-    # --- names ----------------------------------------------------------------
+        These are empty if the target is not a table of nodes, or has another key.
+        """
+        for one in self.catalogue.relations[path].references:
+            if self._can_name(path, one.columns):
+                key, own = self.keys.get(one.target, ()), {to: column for column, to in one.pairs}
+                yield one, [own[to] for to in key] if set(key) == set(own) else []
 
     def samples(self) -> str:
         """The statement that counts the values in the texts of the first rows of each table.
@@ -211,27 +139,20 @@ class _Mapping:
             )
         return union(arms)
 
-    def choose_names(self, samples: Sequence[Any]) -> None:
-        """Choose the column of names of each table, by the rows of `samples`."""
-        for schema, name, rows, counts in samples:
-            different = dict(zip(self._texts((schema, name)), counts, strict=True))
-            self._names[schema, name] = display_name(different, rows)
-            self._empty += [] if rows else [(schema, name)]
-
     def _texts(self, path: Path) -> list[str]:
         """The columns of text that are not keys."""
-        keys = {name for one in self._tables[path].references for name in one.columns}
-        keys.update(self.keys[path])
-        columns = self._columns[path].values()
-        texts = [one.name for one in columns if one.type in _TEXTS and one.name not in keys]
-        return list(filter(str.isprintable, texts))
+        own = self.catalogue.relations[path]
+        keys = {*self.keys[path], *(name for one in own.references for name in one.columns)}
+        texts = [one.name for one in own.columns.values() if one.type in _TEXTS]
+        return [name for name in texts if name not in keys and name.isprintable()]
 
     # --- settings ---------------------------------------------------------------
 
-    def proposal(self) -> Proposal:
-        """The mapping as settings, with what it leaves out."""
-        nodes = [self._nodes(path) for path in self.keys]
-        links = [self._link(path) for path in self._tables if path in self._links]
+    def proposal(self, samples: Sequence[Any]) -> Proposal:
+        """The mapping as settings, with what it leaves out; the rows of `samples` choose names."""
+        self._rows = {(schema, name): (rows, counts) for schema, name, rows, counts in samples}
+        nodes = [*map(self._nodes, self.keys)]
+        links = [*map(self._link, self._links)]
         edges = [line for path in self.keys for line in self._edges(path)]
         left_out = tuple(self._left_out())
         denied, grants = self._rights()
@@ -259,31 +180,30 @@ class _Mapping:
         )
 
     def _nodes(self, path: Path) -> str:
-        name, columns = self._names[path], self._columns[path]
+        rows, counts = self._rows[path]
+        name = display_name(dict(zip(self._texts(path), counts, strict=True)), rows)
         parts = [f"id={self._id(path)}"]
-        parts += [f"type={quoted(self._labels[path])}"] if self._labels[path] != path[1] else []
+        parts += [f"type={quoted(self._types[path])}"] if self._types[path] != path[1] else []
         parts += [f"name={spelled_name(name)}"] if name not in (None, "name") else []
+        columns = self.catalogue.relations[path].columns
         parts += [f"aliases={one}" for one in ("aliases", "synonyms") if one in columns][:1]
         return f"{self._place(path)}: {', '.join(parts)}"
 
     def _link(self, path: Path) -> str:
-        subject, obj = (self._end(path, one) for one in self._tables[path].references)
+        subject, obj = (self._id(one.target, key) for one, key in self._ends(path))
         return f"{self._place(path)}: subject={subject}, object={obj}"
 
     def _edges(self, path: Path) -> Iterator[str]:
-        known = [one for one in self._tables[path].references if self._end_columns(path, one)]
-        names = [predicate_of(one.columns, self._labels[one.target]) for one in known]
-        for one, name in zip(known, names, strict=True):
-            ends = f"subject={self._id(path)}, object={self._end(path, one)}"
+        known = [(one, key) for one, key in self._ends(path) if key]
+        names = [predicate_of(one.columns, self._types[one.target]) for one, _ in known]
+        for (one, key), name in zip(known, names, strict=True):
+            ends = f"subject={self._id(path)}, object={self._id(one.target, key)}"
             longer = f", predicate={quoted('_'.join(one.columns))}" if names.count(name) > 1 else ""
             yield f"{self._place(path)}: {ends}{longer}"
 
-    def _end(self, path: Path, reference: Reference) -> str:
-        return self._id(reference.target, self._end_columns(path, reference))
-
     def _id(self, path: Path, columns: Sequence[str] = ()) -> str:
         """The ids of a table of nodes, in its own columns or in others."""
-        return ":".join(map(spelled_name, (self._labels[path], *(columns or self.keys[path]))))
+        return ":".join(map(spelled_name, (self._types[path], *(columns or self.keys[path]))))
 
     def _place(self, path: Path) -> str:
         return ".".join(map(spelled_name, path[1:] if path[0] == self._schema else path))
@@ -299,7 +219,8 @@ class _Mapping:
 
     def _rights(self) -> tuple[list[str], str]:
         """What the role may not read, and the statements that allow it."""
-        denied = {path: own for path in self._tables if (own := self._denied(path)) is not None}
+        paths = self.catalogue.relations
+        denied = {path: own for path in paths if (own := self._denied(path)) is not None}
         if not denied:
             return [], ""
         role, schemas = self.catalogue.role, ", ".join({identifier(one): None for one, _ in denied})
@@ -314,9 +235,10 @@ class _Mapping:
 
         Those of a primary key do not matter if the table has another key, or needs none.
         """
-        if (relation := self.catalogue.relations.get(path)) is None:
+        relation = self.catalogue.relations[path]
+        if relation.unreadable and not relation.columns:
             return []
-        needed = [name for one in self._tables[path].references for name in one.columns]
+        needed = [name for one in relation.references for name in one.columns]
         if path not in self.keys and path not in self._links:
             needed += [name for one in relation.indexes if one.primary for name in one.keys]
         return [one for one in dict.fromkeys(needed) if one in relation.unreadable] or None
@@ -328,20 +250,14 @@ class _Mapping:
                 "Tables and columns of keys are left out whose names have characters that cannot "
                 f"be printed: {listing(names, 8)}. Have their owner rename them."
             )
-        known = self.keys.keys() | self._links
-        known |= {(one[0], one[1]) for one in self._odd}
-        if others := [one for one in self._tables.keys() - known if self._denied(one) is None]:
+        known = {*self.keys, *self._links, *(one[:2] for one in self._odd)}
+        others = [path for path in self.catalogue.relations if path not in known]
+        if others := [path for path in others if self._denied(path) is None]:
             yield (
                 f"Tables without a primary key are left out: {self._listed(others)}. Give them "
                 f"one, or add a line to nodes, as in {self._line(others)}."
             )
-        refused = [
-            (path, one)
-            for path in self.keys
-            for one in self._tables[path].references
-            if self._has(path, one.columns) and self._is_writable(path, one.columns)
-            if not self._end_columns(path, one)
-        ]
+        refused = [(path, one) for path in self.keys for one, key in self._ends(path) if not key]
         if beyond := [key for key in refused if key[1].target not in self.keys]:
             yield f"Foreign keys to tables that are left out: {self._columns_of(beyond)}."
         if to_others := [key for key in refused if key[1].target in self.keys]:
@@ -351,12 +267,12 @@ class _Mapping:
                 f"{self._columns_of(to_others)}. To read the first one, have the owner run: {view} "
                 f"Then add a line to edges: {line}."
             )
-        if self._empty:
-            yield f"Tables without rows: {self._listed(self._empty)}."
-        if views := [one.path for one in self._all if one.kind not in "rp"]:
+        if empty := [path for path, (rows, _) in self._rows.items() if not rows]:
+            yield f"Tables without rows: {self._listed(empty)}."
+        if self._views:
             yield (
-                f"Views and foreign tables are left out: {self._listed(views)}. To add one, give "
-                f"its key in a line of nodes, as in {self._line(views)}."
+                f"Views and foreign tables are left out: {self._listed(self._views)}. To add one, "
+                f"give its key in a line of nodes, as in {self._line(self._views)}."
             )
 
     def _view(self, path: Path, reference: Reference) -> tuple[str, str]:
@@ -373,7 +289,7 @@ class _Mapping:
             f"CREATE VIEW {qualified(*name)} AS SELECT {', '.join(shown)} FROM {qualified(*path)} "
             f"AS subject JOIN {qualified(*reference.target)} AS object ON {' AND '.join(same)};"
         )
-        predicate = predicate_of(reference.columns, self._labels[reference.target])
+        predicate = predicate_of(reference.columns, self._types[reference.target])
         terms.append(f"predicate={quoted(predicate)}")
         return statement, _argument(f"{self._place(name)}: {', '.join(terms)}")
 
@@ -388,13 +304,8 @@ class _Mapping:
 
     def _line(self, paths: Collection[Path]) -> str:
         path = min(paths)
-        prefix = _full(*path) if path[1] in self._labels.values() else path[1]
+        prefix = _full(*path) if path[1] in self._types.values() else path[1]
         return _argument(f"{self._place(path)}: id={spelled_name(prefix)}:COLUMN")
-
-
-def _is_plain(names: Sequence[str]) -> bool:
-    """Whether names can be written in settings."""
-    return all(map(str.isprintable, names))
 
 
 def _full(schema: str, name: str) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from pydantic_core import from_json
 
@@ -106,6 +106,18 @@ class Index:
     """Whether it is that of the primary key."""
 
 
+class Reference(NamedTuple):
+    """A foreign key."""
+
+    target: Path
+    pairs: Sequence[tuple[str, str]]  # its columns, each with the column of the target
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the table that has it."""
+        return tuple(own for own, _ in self.pairs)
+
+
 @dataclass(frozen=True, slots=True)
 class Relation:
     """A table, a view, a materialized view or a foreign table."""
@@ -123,6 +135,7 @@ class Relation:
     unreadable: Sequence[str]
     """Names of the columns that this role may not read."""
     indexes: Sequence[Index]
+    references: Sequence[Reference]
 
     @property
     def whole_indexes(self) -> list[Index]:
@@ -189,7 +202,8 @@ class Catalogue:
 
 CATALOGUE = """
 WITH asked AS (
-    SELECT DISTINCT wanted.schema, wanted.name, c.oid, c.relkind, c.reltuples
+    SELECT DISTINCT wanted.schema, wanted.name, c.oid, c.relkind, c.reltuples,
+        has_schema_privilege(n.oid, 'USAGE') AS usable
     FROM unnest($1::text[], $2::text[]) AS wanted (schema, name)
     JOIN pg_catalog.pg_namespace AS n ON n.nspname = wanted.schema
     JOIN pg_catalog.pg_class AS c ON c.relnamespace = n.oid AND c.relname = wanted.name
@@ -210,7 +224,7 @@ SELECT json_build_object(
                     'modifier', CASE d.typtype WHEN 'd' THEN d.typtypmod ELSE a.atttypmod END,
                     'folded', NOT coalesce(k.collisdeterministic, true),
                     'collation', a.attcollation::text,
-                    'readable', has_column_privilege(asked.oid, a.attnum, 'SELECT')
+                    'readable', usable AND has_column_privilege(asked.oid, a.attnum, 'SELECT')
                 ) ORDER BY a.attnum)
                 FROM pg_catalog.pg_attribute AS a
                 JOIN pg_catalog.pg_type AS d ON d.oid = a.atttypid
@@ -246,8 +260,23 @@ SELECT json_build_object(
                 JOIN pg_catalog.pg_class AS ic ON ic.oid = i.indexrelid
                 JOIN pg_catalog.pg_am AS am ON am.oid = ic.relam
                 WHERE i.indrelid = asked.oid
+            ),
+            'references', ARRAY(
+                SELECT json_build_array(tn.nspname, t.relname, (
+                    SELECT json_agg(json_build_array(a.attname, b.attname) ORDER BY p)
+                    FROM generate_subscripts(k.conkey, 1) AS p
+                    JOIN pg_catalog.pg_attribute AS a
+                        ON a.attrelid = k.conrelid AND a.attnum = k.conkey[p]
+                    JOIN pg_catalog.pg_attribute AS b
+                        ON b.attrelid = k.confrelid AND b.attnum = k.confkey[p]
+                ))
+                FROM pg_catalog.pg_constraint AS k
+                JOIN pg_catalog.pg_class AS t ON t.oid = k.confrelid
+                JOIN pg_catalog.pg_namespace AS tn ON tn.oid = t.relnamespace
+                WHERE k.conrelid = asked.oid AND k.contype = 'f' AND k.conparentid = 0
+                ORDER BY k.conkey, k.conname
             )
-        )) FROM asked
+        ) ORDER BY schema COLLATE "C", name COLLATE "C") FROM asked
     ),
     'extensions', (
         SELECT json_object_agg(x.extname, n.nspname)
@@ -286,6 +315,7 @@ def _relation(found: dict[str, Any]) -> Relation:
     found["columns"] = {one["name"]: Column(**one) for readable, one in columns if readable}
     found["unreadable"] = [one["name"] for readable, one in columns if not readable]
     found["indexes"] = [Index(**one) for one in found["indexes"] or ()]
+    found["references"] = [Reference((place, to), by) for place, to, by in found["references"]]
     return Relation(**found)
 
 
