@@ -152,7 +152,7 @@ def launch(configuration: Configuration) -> Launch:
             origin = resolved.origins[option.field]
             if origin.startswith("option "):
                 is_file = scope == "backend" and option.field == file
-                args += _argument(option, given[f"{scope}__{option.field}"], is_path=is_file)
+                args += argument(option, given[f"{scope}__{option.field}"], is_path=is_file)
             elif origin.startswith("environment variable "):
                 variable = origin.removeprefix("environment variable ")
                 text = os.environ[variable]
@@ -167,7 +167,7 @@ def launch(configuration: Configuration) -> Launch:
     return Launch(program, tuple(rest), variables)
 
 
-def _argument(option: Option, setting: Any, *, is_path: bool) -> Iterator[str]:
+def argument(option: Option, setting: Any, *, is_path: bool) -> Iterator[str]:
     """An option as it was given, with absolute paths."""
     if option.kind == "flag" and not option.secret:
         yield option.flag if setting else f"--no-{option.name}"

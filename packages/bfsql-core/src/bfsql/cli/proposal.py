@@ -13,11 +13,12 @@ from pydantic import SecretBytes, SecretStr
 from bfsql.cli.clients import Launch
 from bfsql.cli.command import escape
 from bfsql.cli.configuration import Configuration
+from bfsql.cli.install import argument
 from bfsql.cli.serve import serve
 from bfsql.cli.show import Line, setting_lines, toml
 from bfsql.errors import BfsqlError, ConfigurationError
 from bfsql.plugins import Proposal
-from bfsql.settings import FILE_NAME, HIDDEN, Resolved, spelled
+from bfsql.settings import FILE_NAME, HIDDEN, spelled
 
 
 async def proposal_of(configuration: Configuration) -> Proposal:
@@ -47,10 +48,8 @@ def command_line(
     added: list[str] = []
     for one in proposal.settings:
         option = options[one.field]
-        if option.kind == "flag":
-            added.append(option.flag if one.value else f"--no-{option.name}")
-        else:
-            added += [option.flag, _text(one.value)]
+        setting = one.value if option.kind == "flag" else _text(one.value)
+        added += argument(option, setting, is_path=False)
     return shlex.join(["bfsql", *command, *given, *added])
 
 
@@ -89,17 +88,16 @@ def write_config(path: Path, configuration: Configuration, proposal: Proposal) -
 
 
 def _lines(configuration: Configuration, proposal: Proposal) -> Iterator[str]:
-    yield from map(_toml_line, _chosen(configuration.server))
-    yield from ("", "[backend]", f"name = {json.dumps(configuration.choice.backend)}")
-    yield from map(_toml_line, _chosen(configuration.backend))
+    server, backend = (
+        [_toml_line(line) for line in setting_lines(one) if line.origin != "default"]
+        for one in (configuration.server, configuration.backend)
+    )
+    yield from server
+    yield from ("", "[backend]", f"name = {json.dumps(configuration.choice.backend)}", *backend)
     for one in proposal.settings:
         yield toml(Line(one.field.rstrip("_"), one.value, one.reason))
     left_out = (proposal.withheld, *proposal.left_out)
     yield from (f"# {escape(sentence)}" for sentence in left_out if sentence)
-
-
-def _chosen(resolved: Resolved[Any]) -> Iterator[Line]:
-    return (line for line in setting_lines(resolved) if line.origin != "default")
 
 
 def _toml_line(line: Line) -> str:
