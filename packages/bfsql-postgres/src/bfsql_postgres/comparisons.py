@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from bfsql.models.comparison import CERTAIN_DATE, Moment
+from bfsql.models.comparison import Moment
 from bfsql.models.condition import PropertyCondition
+from bfsql.models.intervals import CERTAIN_DATE
 from bfsql.models.json_values import INT64
 from bfsql_postgres.schema import Column
 from bfsql_postgres.sql import Parameters

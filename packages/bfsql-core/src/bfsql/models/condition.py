@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeAlias
 
 from bfsql.deadline import checked
 from bfsql.models.comparison import Literal, Scalar, comparable, compared, contains, scalars
+from bfsql.models.intervals import Intervals
 from bfsql.models.quotation import quoted
 from bfsql.models.records import Metadata
 
@@ -71,6 +72,26 @@ class PropertyCondition:
     def of_flags(self) -> bool:
         """Whether one of the alternatives can be compared with booleans."""
         return any(literal.text in ("true", "false") for literal in self.literals)
+
+    @property
+    def is_negated(self) -> bool:
+        """Whether it is met by the values outside of `intervals`."""
+        return self.operator in _MEANINGS and _MEANINGS[self.operator].negated
+
+    @cached_property
+    def intervals(self) -> Intervals | None:
+        """The values that its operator looks for; None if only `holds` tells.
+
+        With `unlike`, these are all that can be compared.
+        """
+        function, results, *_ = _MEANINGS.get(self.operator, (None, ()))
+        if function is contains:
+            return Intervals(tuple(literal.text for literal in self.literals))
+        if function is comparable:
+            results = (-1, 0, 1)
+        elif function is not compared:
+            return None
+        return Intervals.of(self.literals, results)
 
     @cached_property
     def unlike(self) -> PropertyCondition | None:

@@ -12,7 +12,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from bfsql.models.characters import is_ascii_line
-from bfsql.models.comparison import CERTAIN_DATE, Literal, Moment
+from bfsql.models.comparison import Literal, Moment
+from bfsql.models.intervals import CERTAIN_DATE
 from bfsql.models.rdf import JSON, WELL_KNOWN
 from bfsql_sparql.queries.graph import iri, language_terms, of_any, text
 
