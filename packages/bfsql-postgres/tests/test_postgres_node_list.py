@@ -1,6 +1,6 @@
 """Entities by type and properties: what the database leaves out never meets the conditions."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -24,6 +24,7 @@ from bfsql_postgres import (
 )
 from bfsql_postgres.indexes import prepare
 from bfsql_test_support.depth import THOROUGH
+from bfsql_test_support.listings import Graph, assert_listed, graph_of
 from bfsql_test_support.nasty_values import (
     LITERALS,
     NOT_UNICODE,
@@ -31,42 +32,11 @@ from bfsql_test_support.nasty_values import (
     TEXTS,
     VALUES,
     every_condition,
+    nodes_of,
 )
 from bfsql_test_support.servers.database import Database
 
 Open = Callable[..., Awaitable[PostgresBackend]]
-
-Graph = Mapping[str, tuple[str, Mapping[str, Any]]]
-"""Type and metadata of each node."""
-
-
-async def assert_listed(
-    backend: PostgresBackend,
-    graph: Graph,
-    conditions: Sequence[PropertyCondition],
-    types: Sequence[str] | None = None,
-) -> int:
-    """Check a listing; returns how many nodes do not meet the conditions."""
-    stream = backend.nodes_stream(entity_types=types, conditions=conditions)
-    found = [node async for batch in stream for node in batch]
-    keys = {one.key for one in conditions}
-    expected = {
-        i
-        for i, (kind, metadata) in graph.items()
-        if (types is None or kind in types) and all(one.holds(metadata) for one in conditions)
-    }
-    told = [(one.key, one.operator, one.values) for one in conditions]
-    assert len({node.id for node in found}) == len(found)
-    assert expected <= {node.id for node in found}, (told, expected - {node.id for node in found})
-    for node in found:
-        assert node.entity_type == graph[node.id][0]
-        own = {k: v for k, v in graph[node.id][1].items() if k in keys and v is not None}
-        assert not node.metadata or repr(sorted(node.metadata.items())) == repr(sorted(own.items()))
-    others = len(found) - len(expected)
-    for one in conditions:
-        if backend.filters_exactly(one):
-            assert all(one.holds(graph[node.id][1]) for node in found), told
-    return others
 
 
 def by_record(records: Sequence[GraphRecord]) -> Graph:
@@ -75,23 +45,13 @@ def by_record(records: Sequence[GraphRecord]) -> Graph:
     return {i: (memory._types[i], memory._node_metadata[i]) for i in memory._types}
 
 
-async def by_backend(backend: PostgresBackend, ids: Sequence[str]) -> Graph:
-    """What the backend says of each node that it looks up."""
-    metadata = await backend.metadata_for_nodes_batch(ids)
-    nodes = await backend.get_nodes_batch(ids)
-    return {node.id: (node.entity_type, metadata[node.id]) for node in nodes}
-
-
 # --- kgraph's tables -----------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def nasty() -> list[GraphRecord]:
     """A node for each value, in JSON and in a column."""
-    return [
-        NodeRecord(f"n{i}", "TU"[i % 2], {"x": value, "name": value, "synonyms": value})
-        for i, value in enumerate([*VALUES, None, *NOT_UNICODE])
-    ]
+    return nodes_of([*VALUES, None, *NOT_UNICODE])
 
 
 @pytest.mark.parametrize("kind", ["json", "jsonb"])
@@ -110,7 +70,7 @@ async def test_no_entity_that_meets_a_condition_is_left_out(  # noqa: PLR0917
         await owner.execute("ALTER TABLE entity ALTER properties TYPE jsonb")
     backend = await opened()
     ids = [row[0] for row in await owner.fetch("SELECT entity_id FROM entity")]
-    graph = by_record(nasty) if kind == "json" else await by_backend(backend, ids)
+    graph = by_record(nasty) if kind == "json" else await graph_of(backend, ids)
     if kind == "json":
         assert sorted(graph) == sorted(ids)
     for condition in every_condition(key):
@@ -191,7 +151,7 @@ async def test_no_row_of_any_type_that_meets_a_condition_is_left_out(
 ) -> None:
     backend = await opened(nodes="things: type=kind", edges="links")
     ids = [row[0] for row in await owner.fetch("SELECT id::text FROM things")]
-    graph = await by_backend(backend, ids)
+    graph = await graph_of(backend, ids)
     # Everyday runs compare each literal with every other column.
     some = LITERALS if THOROUGH else LITERALS[[*COLUMNS].index(key) % 2 :: 2]
     for condition in every_condition(key, some):
@@ -420,7 +380,7 @@ async def test_an_entity_of_several_rows_meets_conditions_by_all_of_them(
             edges=["links"],
         )
         try:
-            graph = await by_backend(backend, [f"n{number}" for number in range(5)])
+            graph = await graph_of(backend, [f"n{number}" for number in range(5)])
             for conditions, types in listings:
                 await assert_listed(backend, graph, conditions, types)
         finally:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from bfsql.models import GraphRecord, NodeRecord
 from bfsql.models.condition import Operator, PropertyCondition
 
 INJECTIONS = ["'; DROP TABLE x; --", '" } SERVICE <http://evil.example/> { ?s ?p ?o } #']
@@ -49,3 +50,11 @@ def every_condition(key: str, literals: Sequence[str] = LITERALS) -> list[Proper
         PropertyCondition(key, operator, ("abc", "12", "2004-05")) for operator in OPERATORS[:-2]
     ]
     return [*of_literals, *several, *(PropertyCondition(key, one) for one in OPERATORS[-2:])]
+
+
+def nodes_of(values: Sequence[Any]) -> list[GraphRecord]:
+    """A node for each value, under several keys."""
+    return [
+        NodeRecord(f"n{i}", "TU"[i % 2], {"x": value, "name": value, "synonyms": value})
+        for i, value in enumerate(values)
+    ]

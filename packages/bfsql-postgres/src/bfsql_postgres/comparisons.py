@@ -9,20 +9,22 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 from decimal import Decimal
-from typing import Any, NamedTuple
+from functools import partial
+from typing import NamedTuple
 
-from bfsql.models.comparison import Moment
-from bfsql.models.condition import PropertyCondition
-from bfsql.models.intervals import CERTAIN_DATE
+from bfsql.models.intervals import (
+    CERTAIN_DATE,
+    CERTAIN_NUMBER,
+    Interval,
+    Intervals,
+    date_texts,
+    times,
+)
 from bfsql.models.json_values import INT64
 from bfsql_postgres.schema import Column
 from bfsql_postgres.sql import Parameters
-
-Interval = tuple[Any, Any]
-"""Lower and upper bound, both included; None for no bound."""
 
 CANDIDATE = "["
 """The folded text of a candidate. The JSON text of a list begins with it."""
@@ -38,7 +40,6 @@ NUMBERS = "'1e+150'::double precision"
 """What all numbers are below, and the years of dates and NaN are not."""
 _YEAR, _YEARS = 1e200, "'1e+200'::double precision"
 """A year more than its number, times this, is the year of a date."""
-_NUMBER = "^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]{1,2})?$"
 _NUMBER_CHARACTERS = 40
 """Characters up to which such a number is in the range of a double."""
 _DATE = "^[0-9]{4}-[0-9]{2}(-[0-9]{2}([Tt ][0-9:.]+[Zz]?)?)?$"
@@ -47,14 +48,7 @@ _NO_TEXT = "^(-?[0-9]|[[{]|true$|false$)"
 """JSON that may be other than a text."""
 _ODD_FOR_NUMBERS = "^[[ ]| $|[^ -~]|^[-+.0-9eE]+$|^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ]"
 """Text that may be a number, or a date whose year depends on its offset."""
-_OFFSET = dt.timedelta(days=5)
-"""More than the largest offset that a moment may be written with, 99:99."""
-_EXACT = 2**53
-"""Below this, a number compares equally as an integer and as a double."""
-_SPANS = (366 * 86_400, 31 * 86_400, 86_400, 86_400, 60, 1)
-"""At least the seconds that a moment covers, by the number of its parts less one."""
 TIMES = {"date": "timestamp", "timestamp": "timestamp", "timestamptz": "timestamptz"}
-NUMERIC = frozenset({"int2", "int4", "int8", "float8", "numeric"})
 
 
 # --- the two expressions ---------------------------------------------------------------
@@ -96,150 +90,105 @@ def number(text: TextValue) -> str:
     word = f"{plain} >= ':' AND {plain} < '[' OR {plain} >= ']' AND {plain} < '~'"
     digits = f"{plain} ~ '^[0-9]+[.]?[0-9]*$'"
     short = f"octet_length({value}) < {_NUMBER_CHARACTERS}"
-    year = f'"left"({value}, 4)::double precision'
+    year, double = f'"left"({value}, 4)::double precision', f"{value}::double precision"
     return (
         f"(CASE {text.when_unreadable(_NAN)}WHEN {word} THEN NULL::double precision "
-        f"WHEN {short} AND ({digits} OR {plain} ~ '{_NUMBER}') THEN {value}::double precision "
+        f"WHEN {short} AND ({digits} OR {plain} ~ '{CERTAIN_NUMBER}') THEN {double} "
         f"WHEN {plain} ~ '{_DATE}' THEN ({year} + 1::double precision) * {_YEARS} "
         f"WHEN {plain} ~ '{_ODD_FOR_NUMBERS}' THEN {_NAN} "
         "ELSE NULL::double precision END)"
     )
 
 
-def certain(text: TextValue, forms: Forms) -> str:
+def certain(text: TextValue, intervals: Intervals) -> str:
     """Whether a text that compares is certain to do so, for a decidable condition."""
     plain = f"({text.value} {IN_C})"
-    if not forms.numbers:
+    if not intervals.numbers:
         return f"{plain} !~ '{ODD_TEXT}'"
-    return f"octet_length({text.value}) < {_NUMBER_CHARACTERS} AND {plain} ~ '{_NUMBER}'"
+    return f"octet_length({text.value}) < {_NUMBER_CHARACTERS} AND {plain} ~ '{CERTAIN_NUMBER}'"
 
 
-def unlike_test(text: str, forms: Forms, *, is_json: bool) -> str:
+def unlike_test(text: str, alike: Intervals, *, is_json: bool) -> str:
     """Passed by all texts that cannot be compared with any value of a condition."""
-    if forms.texts and not is_json:
+    if alike.texts and not is_json:
         return "FALSE"
     plain = f"({text} {IN_C})"
     short = f"octet_length({text}) < {_NUMBER_CHARACTERS}"
-    alike = [f"{short} AND {plain} ~ '{_NUMBER}'"] if forms.numbers else []
-    alike += [f"{plain} ~ '{CERTAIN_DATE}'"] if forms.years or forms.dates else []
-    alike += [f"{plain} !~ '{_NO_TEXT}'"] if forms.texts else []
-    return f"NOT ({' OR '.join(alike)})"
+    tests = [f"{short} AND {plain} ~ '{CERTAIN_NUMBER}'"] if alike.numbers else []
+    tests += [f"{plain} ~ '{CERTAIN_DATE}'"] if alike.moments else []
+    tests += [f"{plain} !~ '{_NO_TEXT}'"] if alike.texts else []
+    return f"NOT ({' OR '.join(tests)})"
 
 
 # --- the values of a condition ------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Forms:
-    """The alternatives of a condition, by the way they are compared."""
+def is_decidable(intervals: Intervals) -> bool:
+    """Whether an indexed text or number that compares is certain to meet the condition.
 
-    texts: list[str]
-    """Folded; for `~` all alternatives."""
-    numbers: list[int | float]
-    years: list[int]
-    """The numbers that are years, with which dates are compared as well."""
-    dates: list[Moment]
-    """Dates that are more than a year."""
-
-    @classmethod
-    def of(cls, condition: PropertyCondition) -> Forms:
-        """The alternatives of a condition."""
-        literals = condition.literals
-        if condition.operator == "~":
-            return cls([one.text for one in literals], [], [], [])
-        return cls(
-            [one.text for one in literals if one.number is None and one.moment is None],
-            [one.number for one in literals if one.number is not None],
-            [int(one.number) for one in literals if one.number is not None and one.moment],
-            [one.moment for one in literals if one.number is None and one.moment is not None],
+    A text is cut, and may be the JSON of an object; a JSON number has no order among texts.
+    """
+    if intervals.texts:
+        return not (intervals.numbers or intervals.dates) and all(
+            one.is_point and len(one.low) < INDEXED_CHARACTERS and one.low[:1] not in "[{"
+            for one in intervals.texts
         )
-
-    @property
-    def of_text(self) -> bool:
-        """Whether the folded text of a property is compared."""
-        return bool(self.texts or self.dates)
-
-    def is_decidable(self, operator: str) -> bool:
-        """Whether an indexed text or number that compares is certain to meet the condition.
-
-        A text is cut, and may be the JSON of an object; a JSON number has no order among texts.
-        """
-        if self.texts and not (self.numbers or self.dates):
-            whole = all(len(one) < INDEXED_CHARACTERS and one[:1] not in "[{" for one in self.texts)
-            return operator == "=" and whole
-        return not self.of_text and all(abs(one) < _EXACT for one in self.numbers)
-
-
-def bounds_of(operator: str, first: Any, last: Any) -> Interval:
-    """The interval of the values that may meet a condition, whose own is from `first` to `last`."""
-    return (None if operator in ("<", "<=") else first, None if operator in (">", ">=") else last)
+    return not (intervals.parts or intervals.dates) and all(
+        one.is_exact for one in intervals.numbers
+    )
 
 
 def in_intervals(
     value: str, intervals: Iterable[Interval], sent: Parameters, kind: str
 ) -> list[str]:
     """Tests whether a value is in an interval, one for each."""
-    found = []
-    for low, high in intervals:
-        if low is not None and low == high:
-            found.append(f"{value} = {sent.add(low, kind)}")
-            continue
-        tests = [] if low is None else [f"{value} >= {sent.add(low, kind)}"]
-        tests += [] if high is None else [f"{value} <= {sent.add(high, kind)}"]
-        found.append(f"({' AND '.join(tests) or 'TRUE'})")
-    return found
+    add = partial(sent.add, kind=kind)
+    return [
+        f"{value} = {add(one.low)}" if one.is_point else f"({one.test(value, add) or 'TRUE'})"
+        for one in intervals
+    ]
 
 
-def text_comparisons(
-    folded: str, operator: str, texts: Sequence[str], sent: Parameters, longest: int | None = None
-) -> list[str]:
-    """Tests of a folded text, of which there are at most `longest` characters."""
-    texts = [one[:longest] for one in texts]
-    if len(texts) > 1 and operator == "=":
-        return [f"{folded} = ANY ({sent.add(texts, 'text[]')})"]
-    return in_intervals(folded, [bounds_of(operator, one, one) for one in texts], sent, "text")
+def text_tests(
+    folded: str, intervals: Intervals, sent: Parameters, longest: int | None = None
+) -> tuple[list[str], list[str]]:
+    """Tests of a folded text, of which there are at most `longest` characters, and of dates."""
+    dates = in_intervals(folded, map(date_texts, intervals.dates), sent, "text")
+    texts = [one.map(lambda text: text[:longest])._replace(open=False) for one in intervals.texts]
+    if len(texts) > 1 and all(one.is_point for one in texts):
+        return [f"{folded} = ANY ({sent.add([one.low for one in texts], 'text[]')})"], dates
+    return in_intervals(folded, texts, sent, "text"), dates
 
 
-def date_comparisons(
-    folded: str, operator: str, dates: Iterable[Moment], sent: Parameters
-) -> list[str]:
-    """Tests of the folded text of dates."""
-    return in_intervals(folded, (_date_texts(one, operator) for one in dates), sent, "text")
-
-
-def number_comparisons(
-    number: str, operator: str, forms: Forms, sent: Parameters
+def number_tests(
+    number: str, intervals: Intervals, sent: Parameters
 ) -> tuple[list[str], list[str]]:
     """Tests of a number: those that certain rows pass, and those of other candidates."""
-    decided, possible = list[str](), list[str]()
-    if not forms.numbers:
-        return decided, possible
-    for one in forms.numbers:
-        if abs(one) < _EXACT:
-            test = f"{number} {operator} {sent.add(float(one), 'float8')}"
-            below = f" AND {number} < {NUMBERS}" if operator in (">", ">=") else ""
-            decided.append(f"({test}{below})")
-        else:
-            bounds = _double_bounds(one, operator)
-            possible += in_intervals(number, [bounds], sent, "float8")
-    for year in forms.years:
-        low, high = _double_bounds((year + 1) * _YEAR, operator)
-        possible += in_intervals(number, [(low or _YEAR, high)], sent, "float8")
-    return decided, [*possible, f"{number} = {_NAN}"]
+    exact, others = list[str](), list[str]()
+    for one in intervals.numbers:
+        [test] = in_intervals(number, [doubles(one)], sent, "float8")
+        below = f" AND {number} < {NUMBERS}" if one.high is None else ""
+        (exact if one.is_exact else others).append(f"({test}{below})")
+    for one in intervals.years:
+        year = one.map(lambda moment: (moment[0] + 1) * _YEAR)
+        others += in_intervals(number, [year._replace(low=year.low or _YEAR)], sent, "float8")
+    return exact, [*others, f"{number} = {_NAN}"] if intervals.numbers else others
 
 
-def double_comparison(
-    value: str, operator: str, numbers: Sequence[int | float], sent: Parameters
-) -> str:
-    """A test of a text that is a double: passed if it may meet one of the alternatives."""
-    if any(abs(one) >= _EXACT for one in numbers):
-        operator = {"<": "<=", ">": ">="}.get(operator, operator)
-    doubles = [sent.add(nearest_double(one), "float8") for one in numbers]
-    tests = [f"{value}::double precision {operator} {double}" for double in doubles]
-    return " OR ".join(tests)
+def typed_test(value: str, column: Column, intervals: Intervals, sent: Parameters) -> str:
+    """A test of a column of numbers or times, without texts."""
+    if column.type in TIMES:
+        kind = f"text::{TIMES[column.type]}"
+        ends = [times(one).map(dt.datetime.isoformat) for one in intervals.moments]
+    else:
+        kind, of_number, of_year = NUMERIC[column.type]
+        # A number of four digits is a year for a date.
+        years = (one.map(lambda moment: of_year(moment[0])) for one in intervals.dates)
+        ends = [*map(of_number, intervals.numbers), *(one._replace(open=False) for one in years)]
+    return f"({' OR '.join(in_intervals(value, ends, sent, kind)) or 'FALSE'})"
 
 
-def nearest_double(value: float) -> float:
+def _double(value: float) -> float:
     """A number as a double, an infinity for an integer beyond their range."""
     try:
         return float(value)
@@ -247,84 +196,33 @@ def nearest_double(value: float) -> float:
         return math.inf if value > 0 else -math.inf
 
 
-def _span(moment: Moment, margin: dt.timedelta) -> tuple[dt.datetime | None, dt.datetime | None]:
-    """The first and the last moment that a moment covers, with a margin; None out of range."""
-    found: list[dt.datetime | None] = []
-    seconds = _SPANS[len(moment) - 1]
-    for shift in (-margin, margin + dt.timedelta(seconds=seconds)):
-        try:
-            parts = [int(part) for part in moment]
-            start = dt.datetime(*(parts + [1] * (3 - len(parts))))  # type: ignore[arg-type]  # noqa: DTZ001
-            found.append(start + shift)
-        except (ValueError, OverflowError):
-            found.append(None)
-    return found[0], found[1]
+def doubles(numbers: Interval) -> Interval:
+    """At least all doubles of some numbers."""
+    return numbers.map(_double)._replace(open=numbers.open and numbers.is_exact)
 
 
-def _date_texts(moment: Moment, operator: str) -> Interval:
-    """The interval of the texts of dates that may meet a condition.
-
-    The text of a date may lack day and month, which are then the first; its offset may be that of
-    another day.
-    """
-    first, last = _span(moment, _OFFSET)
-    low, high = "0", ":"
-    if first is not None and operator in ("=", ">", ">="):
-        low = first.date().isoformat()
-        while low.endswith("-01"):
-            low = low.removesuffix("-01")
-    if last is not None and operator in ("=", "<", "<="):
-        high = f"{last.date().isoformat()}~"
-    return low, high
-
-
-def time_test(
-    value: str, column: Column, condition: PropertyCondition, sent: Parameters
-) -> str | None:
-    """A test of a date or a time stamp; None if a value is not a moment."""
-    moments = [one.moment for one in condition.literals if one.moment is not None]
-    if condition.operator == "~" or len(moments) < len(condition.literals):
-        return None
-    kind = f"text::{TIMES[column.type]}"
-    arms = []
-    for moment in moments:
-        first, last = (one and one.isoformat() for one in _span(moment, dt.timedelta()))
-        arms += in_intervals(value, [bounds_of(condition.operator, first, last)], sent, kind)
-    return f"({' OR '.join(arms)})"
-
-
-def numeric_test(
-    value: str, column: Column, condition: PropertyCondition, sent: Parameters
-) -> str | None:
-    """A test of a column of numbers; None if every value is a candidate."""
-    forms = Forms.of(condition)
-    if forms.texts:  # NaN and the infinities are text, as are other numbers for `~`
-        return None
-    operator = condition.operator
-    kind = column.type if column.type in ("float8", "numeric") else "int8"
-    bounds = {"int8": _whole_bounds, "float8": _double_bounds, "numeric": _decimal_bounds}[kind]
-    intervals = [bounds(one, operator) for one in forms.numbers]
-    # A number of four digits is a year for a date.
-    years = [(float if kind == "float8" else int)(moment[0]) for moment in forms.dates]
-    intervals += [bounds_of(operator, year, year) for year in years]
-    return f"({' OR '.join(in_intervals(value, intervals, sent, kind))})"
-
-
-def _whole_bounds(value: float, operator: str) -> Interval:
+def _integers(numbers: Interval) -> Interval:
     """The exact interval of integers of 64 bits."""
-    low, high = -INT64, INT64 - 1
-    if operator in ("=", ">", ">="):
-        low = max(low, math.floor(value) + 1 if operator == ">" else math.ceil(value))
-    if operator in ("=", "<", "<="):
-        high = min(high, math.ceil(value) - 1 if operator == "<" else math.floor(value))
-    return (low, high) if low <= high else (1, 0)
+    low, high, is_open = numbers
+    low = -INT64 if low is None else math.floor(low) + 1 if is_open else math.ceil(low)
+    high = INT64 - 1 if high is None else math.ceil(high) - 1 if is_open else math.floor(high)
+    low, high = max(low, -INT64), min(high, INT64 - 1)
+    return Interval(low, high) if low <= high else Interval(1, 0)
 
 
-def _double_bounds(value: float, operator: str) -> Interval:
-    return bounds_of(operator, nearest_double(value), nearest_double(value))
-
-
-def _decimal_bounds(value: float, operator: str) -> Interval:
+def _decimals(numbers: Interval) -> Interval:
     """Decimals that are rounded to the same double, at least."""
-    near = [math.nextafter(nearest_double(value), end) for end in (-math.inf, math.inf)]
-    return bounds_of(operator, *(None if math.isinf(one) else Decimal(one) for one in near))
+
+    def beyond(value: float, end: float) -> Decimal | None:
+        near = math.nextafter(_double(value), end)
+        return None if math.isinf(near) else Decimal(near)
+
+    return numbers.map(partial(beyond, end=-math.inf), partial(beyond, end=math.inf))
+
+
+NUMERIC: dict[str, tuple[str, Callable[[Interval], Interval], type]] = {
+    **dict.fromkeys(("int2", "int4", "int8"), ("int8", _integers, int)),
+    "float8": ("float8", doubles, float),
+    "numeric": ("numeric", _decimals, int),
+}
+"""How a type of numbers is compared: as which, in which intervals, and with a year as what."""

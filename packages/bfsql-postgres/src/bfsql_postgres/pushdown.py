@@ -12,10 +12,12 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 from bfsql.models.comparison import Literal
 from bfsql.models.condition import PropertyCondition
+from bfsql.models.intervals import Intervals
 from bfsql_postgres.comparisons import (
     CANDIDATE,
     IN_C,
@@ -23,17 +25,16 @@ from bfsql_postgres.comparisons import (
     NUMERIC,
     ODD_TEXT,
     TIMES,
-    Forms,
     TextValue,
     certain,
-    date_comparisons,
-    double_comparison,
+    doubles,
     folded_text,
+    in_intervals,
+    is_decidable,
     number,
-    number_comparisons,
-    numeric_test,
-    text_comparisons,
-    time_test,
+    number_tests,
+    text_tests,
+    typed_test,
     unlike_test,
 )
 from bfsql_postgres.schema import Column, Layout, Nodes
@@ -53,7 +54,6 @@ from bfsql_postgres.sql import (
     text,
 )
 
-_OPERATORS = ("=", "!=", "<", "<=", ">", ">=", "~", "has", "lacks", "unlike")
 _ODD_NUMBER = "^-?[0-9]+[.eE]"
 """JSON numbers that may be shown in other digits."""
 _PREFILTERED = 20
@@ -108,7 +108,7 @@ class Pushdown:
 
     def test(self, condition: PropertyCondition, sent: Parameters) -> Test | None:
         """What a row has to meet; None if any row may belong to an entity that does."""
-        if condition.operator not in _OPERATORS or not self._is_known(condition.key):
+        if not self._is_known(condition.key):
             return None
         column, within = self._column(condition.key), self.nodes.properties
         inner = None if within is None else self._in_json(within, condition.key)
@@ -117,12 +117,10 @@ class Pushdown:
             return absent_everywhere if inner is None else self._json_test(inner, condition, sent)
         absent = self._absent(column)
         if condition.operator == "lacks":
-            some: Test | None = Test(absent)
-        elif condition.operator == "unlike" and not column.is_json:
-            some = self._unlike_test(column, condition)
+            test = Test(absent)
         else:
             some = self._column_test(column, condition, sent)
-        test = some or Test(f"{named(self.alias, column)} IS NOT NULL")
+            test = some or Test(f"{named(self.alias, column)} IS NOT NULL")
         if inner is None:
             return Test(decided=test.either) if self._is_exact(condition, column) else test
         if condition.operator == "lacks":
@@ -159,8 +157,10 @@ class Pushdown:
             return False
         if condition.operator in ("has", "lacks"):
             return True
-        of_numbers = all(one.number is not None for one in condition.literals)
-        return column.is_whole and of_numbers and condition.operator not in ("~", "!=")
+        intervals = self._intervals(condition)
+        return column.is_whole and len(intervals.numbers if intervals else ()) == len(
+            condition.values
+        )
 
     def values(self, keys: Collection[str]) -> tuple[RowValue, ...] | None:
         """The values of some properties; None if they depend on others."""
@@ -270,124 +270,132 @@ class Pushdown:
 
     def _has_index(self, expression: str) -> bool:
         """Whether an index in sort order begins with an expression."""
-        wanted = bare_expression(expression)
+        intervals = bare_expression(expression)
         indexes = [one for one in self.nodes.relation.whole_indexes if one.method == "btree"]
-        return any(bare_expression(one.keys[0]) == wanted for one in indexes)
+        return any(bare_expression(one.keys[0]) == intervals for one in indexes)
 
     # --- tests of values ----------------------------------------------------------
+
+    def _intervals(self, condition: PropertyCondition) -> Intervals | None:
+        """What a row has to have; None if any value may meet the condition."""
+        found = condition.intervals
+        if found is None or (condition.is_negated and condition.operator != "unlike"):
+            return None
+        ends = [end for one in found.texts for end in one.ends]
+        return found if storable((*found.parts, *ends), self.layout.codec) else None
 
     def _json_test(self, value: TextValue, condition: PropertyCondition, sent: Parameters) -> Test:
         if condition.operator == "lacks":
             return Test(_lacking(value))
-        if condition.operator in ("has", "!="):
+        intervals = self._intervals(condition)
+        if intervals is None:
             return Test(f"{value} IS NOT NULL")
-        if test := self._indexed_test(value, condition, sent):
+        is_unlike = condition.operator == "unlike"
+        if not is_unlike and (test := self._indexed_test(value, intervals, sent)):
             return test
         column = sent.column(str(value))
-        test = self._text_test(TextValue(f"{self.alias}.{column}"), condition, sent)
+        shown = TextValue(f"{self.alias}.{column}")
+        unlike = Test(unlike_test(shown.value, intervals, is_json=True))
+        test = unlike if is_unlike else self._text_test(shown, intervals, sent)
         return replace(test, column=(column, str(value)))
 
     def _column_test(
         self, column: Column, condition: PropertyCondition, sent: Parameters
     ) -> Test | None:
         """A test of a column; None if every value is a candidate."""
-        value = named(self.alias, column)
-        other_array = column.element is not None and not column.is_text_array
-        if condition.operator in ("has", "!=") or column.type == "float4" or other_array:
+        intervals = self._intervals(condition)
+        if intervals is None:
             return None
-        if column.type in NUMERIC:
-            of_number = numeric_test(value, column, condition, sent)
-            return Test(of_number) if of_number else None
         if column.is_json:
-            whole = self._json_text(column, _WHOLE.format(value))
+            whole = self._json_text(column, _WHOLE.format(named(self.alias, column)))
             return self._json_test(whole, condition, sent)
+        if condition.operator == "unlike":
+            return self._unlike_test(column, intervals)
+        return self._typed_test(column, intervals, sent)
+
+    def _typed_test(self, column: Column, intervals: Intervals, sent: Parameters) -> Test | None:
+        """A test of a column that is not JSON."""
+        value, is_text = named(self.alias, column), bool(intervals.parts or intervals.texts)
+        if (column.type in NUMERIC or column.type in TIMES) and not is_text:
+            return Test(typed_test(value, column, intervals, sent))
         if column.is_text_array:
             item = TextValue(collated("item.value", column))
-            test = self._text_test(item, condition, sent).possible
+            test = self._text_test(item, intervals, sent).possible
             return Test(f"EXISTS (SELECT FROM unnest({value}) AS item (value) WHERE {test})")
-        if column.type in TIMES and (of_time := time_test(value, column, condition, sent)):
-            return Test(of_time)
+        # NaN and the infinities are text, and so are other numbers that have a part.
+        if column.type in NUMERIC or column.type == "float4" or column.element is not None:
+            return None
         shown = TextValue(text(self.alias, column))
         if column.type not in _STRINGS and column.type != "bool":
             shown = TextValue(f"({fetched(self.alias, '', column).expression})")
-        return self._indexed_test(shown, condition, sent) or self._text_test(shown, condition, sent)
+        return self._indexed_test(shown, intervals, sent) or self._text_test(shown, intervals, sent)
 
-    def _unlike_test(self, column: Column, condition: PropertyCondition) -> Test | None:
+    def _unlike_test(self, column: Column, alike: Intervals) -> Test | None:
         """A test of a column with `unlike`: `FALSE` if its type tells that no value meets it."""
-        value, forms = named(self.alias, column), Forms.of(condition)
-        if (column.is_whole and forms.numbers) or (column.type == "bool" and condition.of_flags):
+        value = named(self.alias, column)
+        if (column.is_whole and alike.numbers) or (column.type == "bool" and alike.flags):
             return Test("FALSE")
-        if column.type in TIMES and (forms.years or forms.dates):
+        if column.type in TIMES and alike.moments:
             return Test(f"NOT ({value} BETWEEN '0002-01-01' AND '9998-12-31')")
         if column.is_text_array:
             items = f"unnest({value}) AS item (value) WHERE item.value IS NOT NULL"
-            test = unlike_test("item.value", forms, is_json=False)
+            test = unlike_test("item.value", alike, is_json=False)
             return Test(f"{value} IS NOT NULL AND NOT EXISTS (SELECT FROM {items} AND NOT {test})")
         no_text = column.type in {*NUMERIC, "float4", "bool"}
-        if column.element is not None or (no_text and forms.dates):  # 2004.0 is no year
+        if column.element is not None or (no_text and alike.dates):  # 2004.0 is no year
             return None
-        return Test(unlike_test(f"{value}::text", forms, is_json=no_text))
+        return Test(unlike_test(f"{value}::text", alike, is_json=no_text))
 
     def _indexed_test(
-        self, value: TextValue, condition: PropertyCondition, sent: Parameters
+        self, value: TextValue, intervals: Intervals, sent: Parameters
     ) -> Test | None:
         """A test of a text by indexes; None if one is missing."""
-        forms, folded, of = Forms.of(condition), folded_text(value), number(value)
-        if condition.operator == "unlike":
-            return None
-        needed = [folded] * forms.of_text + [of] * bool(forms.numbers)
-        if not self._can_send(forms) or not all(map(self._has_index, needed)):
+        folded, of = folded_text(value), number(value)
+        of_text = intervals.parts or intervals.texts or intervals.dates
+        needed = [folded] * bool(of_text) + [of] * bool(intervals.numbers)
+        if not all(map(self._has_index, needed)):
             return None
         odd = f"{folded} = {literal(CANDIDATE)}"
-        if condition.operator == "~":
+        if intervals.parts:
             if value.unreadable or not self._is_in_trigrams(value.value):
                 return None
-            parts = " OR ".join(f"{value} ILIKE {_part(one, sent)}" for one in forms.texts)
+            parts = " OR ".join(f"{value} ILIKE {_part(one, sent)}" for one in intervals.parts)
             return Test(odd, f"(({parts}) AND ({value} {IN_C}) !~ '{ODD_TEXT}')")
-        equal, others = number_comparisons(of, condition.operator, forms, sent)
-        if forms.of_text:
-            longest = INDEXED_CHARACTERS
-            equal += text_comparisons(folded, condition.operator, forms.texts, sent, longest)
-            others += [*date_comparisons(folded, condition.operator, forms.dates, sent), odd]
-        if not forms.is_decidable(condition.operator):
+        equal, others = number_tests(of, intervals, sent)
+        if of_text:
+            texts, dates = text_tests(folded, intervals, sent, INDEXED_CHARACTERS)
+            equal, others = [*equal, *texts], [*others, *dates, odd]
+        if not is_decidable(intervals):
             return Test(f"({' OR '.join([*equal, *others])})")
         return Test(f"({' OR '.join(others)})", f"({' OR '.join(equal)})")
 
-    def _can_send(self, forms: Forms) -> bool:
-        return all(storable((one,), self.layout.codec) for one in forms.texts)
-
-    def _text_test(self, value: TextValue, condition: PropertyCondition, sent: Parameters) -> Test:
+    def _text_test(self, value: TextValue, intervals: Intervals, sent: Parameters) -> Test:
         """A test of an expression whose value is text, without an index."""
-        forms = Forms.of(condition)
-        if condition.operator == "unlike":
-            return Test(unlike_test(value.value, forms, is_json=True))
-        if not self._can_send(forms):
-            return Test(f"{value} IS NOT NULL")
         of_text, arms = f"lower({value} {IN_C})", list[str]()
-        if condition.operator == "~":
-            tests = [f"strpos({of_text}, {sent.text(one)}) > 0" for one in forms.texts]
+        if intervals.parts:
+            tests = [f"strpos({of_text}, {sent.text(one)}) > 0" for one in intervals.parts]
             tests.append(f"({value} {IN_C}) ~ '{ODD_TEXT}|{_ODD_NUMBER}'")
-            arms.append(self._text_candidate(value.value, forms.texts, tests, sent))
-        elif forms.of_text:
-            tests = text_comparisons(of_text, condition.operator, forms.texts, sent)
-            tests += date_comparisons(of_text, condition.operator, forms.dates, sent)
+            arms.append(self._text_candidate(value.value, intervals.parts, tests, sent))
+        elif intervals.texts or intervals.dates:
+            tests = [*chain(*text_tests(of_text, intervals, sent))]
             tests.append(f"({value} {IN_C}) ~ '{ODD_TEXT}'")
-            parts = forms.texts if condition.operator == "=" and not forms.dates else []
+            are_points = not intervals.dates and all(one.is_point for one in intervals.texts)
+            parts = [one.low for one in intervals.texts] if are_points else []
             arms.append(self._text_candidate(value.value, parts, tests, sent))
-        if forms.numbers:
-            arms.append(self._number_test(value, condition.operator, forms, sent))
-        decidable = forms.is_decidable(condition.operator)
-        return Test(f"({' OR '.join(arms)})", certain=certain(value, forms) if decidable else None)
+        if intervals.numbers:
+            arms.append(self._number_test(value, intervals, sent))
+        known = certain(value, intervals) if is_decidable(intervals) else None
+        return Test(f"({' OR '.join(arms)})", certain=known)
 
-    def _number_test(self, value: TextValue, operator: str, forms: Forms, sent: Parameters) -> str:
+    def _number_test(self, value: TextValue, intervals: Intervals, sent: Parameters) -> str:
         """A test of an expression whose value is text, with numbers."""
-        decided, possible = number_comparisons("w.number", operator, forms, sent)
-        either = " OR ".join([*decided, *possible])
+        either = " OR ".join(chain(*number_tests("w.number", intervals, sent)))
         test = f"(SELECT {either} FROM (SELECT {number(value)} AS number OFFSET 0) AS w)"
         if not self.layout.catalogue.validates:
             return test
-        double = double_comparison(str(value), operator, forms.numbers, sent)
         valid = f"pg_input_is_valid({value}, 'double precision')"
+        own, ends = f"{value}::double precision", map(doubles, intervals.numbers)
+        double = " OR ".join(in_intervals(own, ends, sent, "float8"))
         return f"CASE WHEN {valid} THEN {double} WHEN {value} IS NOT NULL THEN {test} END"
 
     def _is_in_trigrams(self, value: str) -> bool:
