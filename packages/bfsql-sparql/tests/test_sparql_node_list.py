@@ -1,68 +1,21 @@
 """Entities by type and properties: what the store leaves out never meets the conditions."""
 
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
 from bfsql import call, open_graph
-from bfsql.models import GraphRecord, NodeRecord
+from bfsql.models import NodeRecord
 from bfsql.models.condition import PropertyCondition
 from bfsql.models.rdf import Prefixes
 from bfsql_sparql.backend import SparqlBackend
 from bfsql_sparql.dataset import Reply, TooSlow
 from bfsql_test_support.depth import THOROUGH
-from bfsql_test_support.nasty_values import LITERALS, VALUES, every_condition
+from bfsql_test_support.listings import assert_listed, graph_of, listed
+from bfsql_test_support.nasty_values import LITERALS, VALUES, every_condition, nodes_of
 from bfsql_test_support.tool_calls import read
-
-Graph = Mapping[str, tuple[str, Mapping[str, Any]]]
-"""Type and metadata of each node."""
-
-
-async def graph_of(backend: SparqlBackend, ids: Sequence[str]) -> Graph:
-    """What the backend says of each node that it looks up."""
-    metadata = await backend.metadata_for_nodes_batch(ids)
-    nodes = await backend.get_nodes_batch(ids)
-    return {node.id: (node.entity_type, metadata[node.id]) for node in nodes}
-
-
-async def listed(
-    backend: SparqlBackend,
-    conditions: Sequence[PropertyCondition] = (),
-    types: Sequence[str] | None = None,
-) -> dict[str, str]:
-    """The listed nodes and their types."""
-    stream = backend.nodes_stream(entity_types=types, conditions=conditions)
-    return {node.id: node.entity_type async for batch in stream for node in batch}
-
-
-async def assert_listed(
-    backend: SparqlBackend,
-    graph: Graph,
-    conditions: Sequence[PropertyCondition],
-    types: Sequence[str] | None = None,
-) -> int:
-    """Check a listing; returns how many nodes do not meet the conditions."""
-    found = await listed(backend, conditions, types)
-    expected = {
-        i
-        for i, (kind, metadata) in graph.items()
-        if (types is None or kind in types) and all(one.holds(metadata) for one in conditions)
-    }
-    missing = {i: graph[i][1] for i in expected - found.keys()}
-    assert not missing, ([(one.key, one.operator, one.values) for one in conditions], missing)
-    assert found == {i: graph[i][0] for i in found}
-    return len(found) - len(expected)
-
-
-def nasty() -> list[GraphRecord]:
-    """A node for each value, under several keys."""
-    return [
-        NodeRecord(f"n{i}", "TU"[i % 2], {"x": value, "name": value, "synonyms": value})
-        for i, value in enumerate(VALUES)
-    ]
-
 
 LABELS = """\
 <e:a> <rdf:type> <e:Film> .
@@ -120,7 +73,7 @@ def literals_for(store: str, key: str) -> list[str]:
 async def test_no_entity_that_meets_a_condition_is_left_out(
     name: str, place: Callable[..., Any]
 ) -> None:
-    records = nasty()
+    records = nodes_of(VALUES)
     store = place(name)
     if store.server is not None:
         store.server.clear()
@@ -153,7 +106,7 @@ async def test_literals_types_and_nodes_without_a_type_of_any_rdf_are_listed(ser
     backend = await serve_each(FOREIGN)
     ids = ["urn:a", "urn:b", "urn:c", "urn:T", "urn:U"]
     graph = await graph_of(backend, ids)
-    assert {i: kind for i, (kind, _) in graph.items()} == await listed(backend)
+    assert {one.id for one in await listed(backend)} == graph.keys()
     for types in (None, ["urn:T"], ["urn:U", "owl:Thing"]):
         for one in every_condition("urn:p", ["train", "0.1", "2005", "2005-01", "zug"]):
             await assert_listed(backend, graph, [one], types)
@@ -193,5 +146,5 @@ async def test_an_endpoint_too_slow_for_folding_is_asked_for_some_spellings(serv
     dataset.reply = slow
     with call.scope() as under_way:
         found = await listed(backend, [PropertyCondition("urn:p", "=", ("wilson",))])
-    assert list(found) == ["urn:a"]
+    assert [one.id for one in found] == ["urn:a"]
     assert [(one.id, one.direction) for one in under_way.omissions] == [("*", "nodes")]

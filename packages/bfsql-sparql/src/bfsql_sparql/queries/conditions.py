@@ -12,8 +12,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from bfsql.models.characters import is_ascii_line
-from bfsql.models.comparison import Literal, Moment
-from bfsql.models.intervals import CERTAIN_DATE
+from bfsql.models.intervals import CERTAIN_DATE, CERTAIN_NUMBER, Interval, Intervals, date_texts
 from bfsql.models.rdf import JSON, WELL_KNOWN
 from bfsql_sparql.queries.graph import iri, language_terms, of_any, text
 
@@ -36,8 +35,6 @@ _NOT_ASCII = "[^ -~]"
 """Text that stores fold in another way."""
 _ODD_TEXT = f"{_NOT_ASCII}|^ | $"
 """Text that differs from its folded form by more than the case of ASCII letters."""
-_NUMBER = "^[-+]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][-+]?[0-9]{1,2})?$"
-"""A number that every store converts to a double."""
 _ODD_NUMBER = "^ |[^!-~]$|^[-+0-9.eE]*(_|[^ -~])|^[-+0-9.eE]{18,}$|[0-9.][eE][-+]?[0-9]{3}"
 """Text that may be a number but is not such a one, or that has more digits than a double."""
 _SPECIAL = re.compile(r"[.*+?^${}()|\[\]\\]")
@@ -53,8 +50,6 @@ ABSENT = "FILTER NOT EXISTS"
 
 _LEAST = 1e-300
 """More than 0, since some stores order -0.0 before 0."""
-_LOWER, _UPPER = ("=", ">", ">="), ("=", "<", "<=")
-"""Operators with a lower, and with an upper bound."""
 
 
 def comparison(
@@ -101,66 +96,51 @@ def few_spellings(
 
 def _test(condition: PropertyCondition, value: str) -> str | None:
     """What a literal has to meet; None if any may meet the condition."""
-    operator = condition.operator
-    if operator in ("has", "!="):
+    intervals = condition.intervals
+    if intervals is not None and condition.operator == "unlike":
+        return f"{_unlike(intervals, value)} || DATATYPE({value}) IN ({_BOOLEAN}, {iri(JSON)})"
+    if intervals is None or condition.is_negated:
         return None
-    if operator == "~":
-        tests = [_contains(one, value) for one in condition.literals]
-        tests.append(f"DATATYPE({value}) NOT IN ({_AS_WRITTEN})")
-    elif operator == "unlike":
-        tests = [_unlike(condition, value), f"DATATYPE({value}) IN ({_BOOLEAN}, {iri(JSON)})"]
-    else:
-        tests = [_compared(one, operator, value) for one in condition.literals]
-        tests.append(f"DATATYPE({value}) = {iri(JSON)}")
+    tests = [_contains(one, value) for one in intervals.parts]
+    tests += [_text_test(one, value) for one in intervals.texts]
+    tests += [_number_test(one, value) for one in intervals.numbers]
+    tests += [_date_test(one, value) for one in intervals.moments]
+    tests += [f"DATATYPE({value}) = {_BOOLEAN}"] * bool(intervals.flags)
+    of_kind = f"NOT IN ({_AS_WRITTEN})" if intervals.parts else f"= {iri(JSON)}"
+    tests.append(f"DATATYPE({value}) {of_kind}")
     return None if None in tests else " || ".join(dict.fromkeys(filter(None, tests)))
 
 
-def _contains(literal: Literal, value: str) -> str | None:
-    if not literal.text:
+def _contains(part: str, value: str) -> str | None:
+    if not part:
         return None
     odd = f"REGEX(STR({value}), {text(_NOT_ASCII)})"
-    if not is_ascii_line(literal.text):
+    if not is_ascii_line(part):
         return odd
-    return f"CONTAINS(LCASE(STR({value})), {text(literal.text)}) || {odd}"
+    return f"CONTAINS(LCASE(STR({value})), {text(part)}) || {odd}"
 
 
-def _unlike(condition: PropertyCondition, value: str) -> str:
+def _unlike(alike: Intervals, value: str) -> str:
     """A test of the kind of a literal: false only for one that can certainly be compared."""
-    alike: dict[str, None] = {}
-    for one in condition.literals:
-        if one.number is not None:  # which a text of very many digits is not
-            alike[f"STRLEN(STR({value})) < 100 && REGEX(STR({value}), {text(_NUMBER)})"] = None
-        if one.moment is not None:
-            of_date = f"DATATYPE({value}) NOT IN ({_FLOATS})"  # 2004.0 is no year
-            alike[f"{of_date} && REGEX(STR({value}), {text(CERTAIN_DATE)})"] = None
-        if one.number is None and one.moment is None:
-            alike[f"DATATYPE({value}) IN ({_AS_WRITTEN})"] = None
-    return f"!({' || '.join(alike)})"
-
-
-def _compared(literal: Literal, operator: str, value: str) -> str | None:
     tests = []
-    if literal.number is not None:
-        tests.append(_number_test(literal.number, operator, value))
-    if literal.moment is not None:
-        tests.append(_date_test(literal.moment, operator, value))
-    if not tests:
-        tests.append(_text_test(literal.text, operator, value))
-    return None if None in tests else " || ".join(filter(None, tests))
+    if alike.numbers:  # which a text of very many digits is not
+        tests.append(f"STRLEN(STR({value})) < 100 && REGEX(STR({value}), {text(CERTAIN_NUMBER)})")
+    if alike.moments:  # 2004.0 is no year
+        of_date = f"DATATYPE({value}) NOT IN ({_FLOATS})"
+        tests.append(f"{of_date} && REGEX(STR({value}), {text(CERTAIN_DATE)})")
+    if alike.texts:
+        tests.append(f"DATATYPE({value}) IN ({_AS_WRITTEN})")
+    return f"!({' || '.join(tests)})"
 
 
-def _text_test(folded: str, operator: str, value: str) -> str | None:
+def _text_test(texts: Interval, value: str) -> str | None:
     odd = f"REGEX(STR({value}), {text(_ODD_TEXT)})"
-    lower, known = f"LCASE(STR({value}))", text(folded)
-    if operator == "=":
-        test = f"{lower} = {known} || {_accented(folded, value)}" if is_ascii_line(folded) else odd
-    elif not is_ascii_line(folded):
-        return None
-    else:
-        # One store orders texts of LCASE, but not those of STR, after all others.
-        test = f"STR({lower}) {operator} {known} || {odd}"
-    boolean = folded in ("true", "false")
-    return f"{test} || DATATYPE({value}) = {_BOOLEAN}" if boolean else test
+    is_ascii, lower = all(map(is_ascii_line, texts.ends)), f"LCASE(STR({value}))"
+    if texts.is_point:
+        is_equal = f"{lower} = {text(texts.low)}"
+        return f"{is_equal} || {_accented(texts.low, value)}" if is_ascii else odd
+    # One store orders texts of LCASE, but not those of STR, after all others.
+    return f"{texts.test(f'STR({lower})', text)} || {odd}" if is_ascii else None
 
 
 def _accented(folded: str, value: str) -> str:
@@ -182,38 +162,24 @@ def _accented(folded: str, value: str) -> str:
     return f"{spaces} || ({both})"
 
 
-def _number_test(number: float, operator: str, value: str) -> str | None:
-    if not abs(number) < _LARGEST:
+def _number_test(numbers: Interval, value: str) -> str | None:
+    if not all(abs(one) < _LARGEST for one in numbers.ends):
         return None
-    double = f"{_DOUBLE}(STR({value}))"
-    margin = max(abs(float(number)) * _ROUNDING, _LEAST)
-    bounds = []
-    if operator in _LOWER:
-        bounds.append(f"{double} >= {_double(number - margin)}")
-    if operator in _UPPER:
-        bounds.append(f"{double} <= {_double(number + margin)}")
-    inside = f"IF(REGEX(STR({value}), {text(_NUMBER)}), {' && '.join(bounds)}, false)"
-    return f"{inside} || REGEX(STR({value}), {text(_ODD_NUMBER)})"
+    around = numbers.map(lambda low: low - _margin(low), lambda high: high + _margin(high))
+    inside = around.test(f"{_DOUBLE}(STR({value}))", _double, " && ")
+    of_number = f"IF(REGEX(STR({value}), {text(CERTAIN_NUMBER)}), {inside}, false)"
+    return f"{of_number} || REGEX(STR({value}), {text(_ODD_NUMBER)})"
+
+
+def _margin(number: float) -> float:
+    return max(abs(float(number)) * _ROUNDING, _LEAST)
 
 
 def _double(number: float) -> str:
     return f"{text(f'{number:.17e}')}^^{_DOUBLE}"
 
 
-def _date_test(moment: Moment, operator: str, value: str) -> str:
-    """A test of the month of a date, which an offset may shift by a few days."""
-    year = int(moment[0])
-    first, last = (int(moment[1]), int(moment[1])) if len(moment) > 1 else (1, 12)
-    month = f"SUBSTR(STR({value}), 1, 7)"
-    bounds = [f"REGEX(STR({value}), {text('^[0-9]{4}(-|$)')})"]
-    if operator in _LOWER:
-        bounds.append(f"{month} >= {text(_month(year * 12 + first - 2))}")
-    if operator in _UPPER:
-        bounds.append(f"{month} <= {text(_month(year * 12 + last))}")
-    return f"({' && '.join(bounds)}) || REGEX(STR({value}), {text(_ODD_TEXT)})"
-
-
-def _month(number: int) -> str:
-    """A month as text, from the number of months before it; at most one after the year 9999."""
-    year, month = divmod(max(0, number), 12)
-    return f"{year:04}-{month + 1:02}" if year <= 9_999 else "9999-13"
+def _date_test(dates: Interval, value: str) -> str:
+    day = date_texts(dates).test(f"SUBSTR(STR({value}), 1, 10)", text, " && ")
+    is_date = f"REGEX(STR({value}), {text('^[0-9]{4}(-|$)')})"
+    return f"({is_date} && {day}) || REGEX(STR({value}), {text(_ODD_TEXT)})"

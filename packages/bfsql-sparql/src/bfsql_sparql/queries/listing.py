@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from bfsql.models import PropertyCondition
     from bfsql_sparql.mapping import RdfMapping
 
-_OPERATORS = ("=", "!=", "<", "<=", ">", ">=", "~", "has", "lacks", "unlike")
 _DERIVED = frozenset({"name", "synonyms", "description", "other_types"})
 """Keys of metadata that more than one property may give."""
 
@@ -80,7 +79,7 @@ def narrowed(
     # Those that find nodes come first.
     for place, one in enumerate(sorted(conditions, key=lambda one: one.operator == "lacks")):
         names, value = mapping.read_for([one.key]), f"v{place}"
-        if not names or one.key == "other_types" or one.operator not in _OPERATORS:
+        if not names or one.key == "other_types":
             continue
         if one.operator == "lacks":
             if _is_property(one.key, names, mapping):
