@@ -28,6 +28,7 @@ from bfsql_sqlite import (
     property_spill,
     property_tables,
 )
+from bfsql_test_support.listings import assert_listed, graph_of
 
 NUMBERS = [0, -0.0, 1, 1.0, 5, 5.5, 2004, 1e16, 1e-7, 10**20, 10**20 + 1, 10**60, -3, 1999]
 DATES = ["2004", "2004-05", "2004-05-06", "2004-05-06T07:08:09.25Z", "2004-05-06 07:08+02:00"]
@@ -255,14 +256,11 @@ async def test_every_value_meets_every_condition_as_its_record_does(
     records = [NodeRecord(f"n{i:02}", "T", {"p": value}) for i, value in enumerate(values)]
     await load_graph(SqliteSettings(path=file), records)
     backend = await SqliteBackend.create(path=file, connections=1)
-    metadata = await backend.metadata_for_nodes_batch([record.id for record in records])
+    graph = await graph_of(backend, [record.id for record in records])
     for operator in get_args(Operator):
         for literal in LITERALS:
             one = PropertyCondition("p", operator, (literal,))
-            nodes = backend.columns().nodes(None, [one])
-            found = sorted([handle async for batch in nodes for handle in batch.handles.tolist()])
-            expected_ones = [n for n, r in enumerate(records) if one.holds(metadata[r.id])]
-            assert found == expected_ones, one
+            assert await assert_listed(backend, graph, [one]) == 0
     await backend.close()
 
 

@@ -20,7 +20,6 @@ from bfsql_sqlite.adjacency import FEW_LISTS, Adjacency, NumberedEdgeFilter, Rin
 from bfsql_sqlite.connection import Pool
 from bfsql_sqlite.packed_arrays import Damaged, consecutive
 from bfsql_sqlite.properties import (
-    SIGNS,
     Properties,
     Test,
     containing,
@@ -178,14 +177,15 @@ class SqliteIntegerGraph(IntegerGraph):
         column = properties.columns.get(condition.key)
         if column is None or condition.operator in ("has", "lacks"):
             return Test(condition, column, np.empty(0, bool), properties.are_all)
-        if condition.operator in SIGNS:
-            work = partial(met_codes, column, condition)
+        intervals = condition.intervals
+        if intervals is None:
+            return Test(condition, None, np.empty(0, bool))  # which leaves it to the records
+        if not intervals.parts:
+            work = partial(met_codes, column, condition, intervals)
             size = column.size if column.rows > 1 else 0
             return Test(condition, column, await self._pool.read(work, size))
-        if condition.operator != "~":
-            return Test(condition, None, np.empty(0, bool))  # which leaves it to the records
         works = (
-            partial(containing, column, first, min(first + ROWS, column.rows), condition.literals)
+            partial(containing, column, first, min(first + ROWS, column.rows), intervals.parts)
             for first in range(0, column.rows, ROWS)
         )
         async with aclosing(self._pool.stream(works, small=column.rows == 1)) as parts:

@@ -23,8 +23,9 @@ from bfsql import call
 from bfsql.arrays import are_among
 from bfsql.integers import BoolArray, IntArray
 from bfsql.models import NO_METADATA
-from bfsql.models.comparison import Literal, Scalar, compared, moment_in, number_in
+from bfsql.models.comparison import Scalar, moment_in, number_in
 from bfsql.models.condition import PropertyCondition
+from bfsql.models.intervals import Interval, Intervals
 from bfsql_sqlite import queries
 from bfsql_sqlite.packed_arrays import Damaged, file_size
 from bfsql_sqlite.property_tables import (
@@ -49,10 +50,9 @@ from bfsql_sqlite.property_tables import (
 from bfsql_sqlite.records import Records
 
 Reader = sqlite3.Connection
+Order = tuple[IntArray, Callable[[str], float]]
+"""The codes of numbers or of dates, in the order of the doubles of their texts."""
 
-SIGNS = {"=": (0,), "!=": (0,), "<": (-1,), "<=": (-1, 0), ">": (1,), ">=": (0, 1)}
-SIGNS |= {"unlike": (-1, 0, 1)}
-"""The operators of `met_codes`, and the results of `compared` that they look for."""
 FEW_HITS = 1_000
 """Occurrences of a text in a part of a dictionary up to which each of them is searched for."""
 
@@ -142,6 +142,31 @@ class _Dictionary:
         row = max(0, bisect(range(self._column.rows), folded, key=first) - 1)
         return row * VALUES + bisect(self._row(row)[2].lower().split(SEPARATOR), folded)
 
+    def mark_texts(self, met: BoolArray, one: Interval, kind: int) -> None:
+        """Mark the values of a kind whose folded text is in an interval."""
+        low, high, is_open = one.map(lambda end: end.encode("utf-8", "surrogatepass"))
+        sides = (bisect_right, bisect_left) if is_open else (bisect_left, bisect_right)
+        first = 0 if low is None else self.place(low, sides[0])
+        last = self._column.size if high is None else self.place(high, sides[1])
+        if first < last:
+            met[FIRST + first : FIRST + last] |= self.kinds(first, last) == kind
+
+    def mark_ordered(
+        self, met: BoolArray, one: Interval, order: Order, holds: Callable[[Scalar], bool]
+    ) -> None:
+        """Mark the values in an interval of doubles; those whose double is an end are compared."""
+        codes, double = order
+
+        def ties(end: float) -> list[int]:
+            key = lambda code: double(str(self.value(int(code))))
+            return [bisect(codes, end, key=key) for bisect in (bisect_left, bisect_right)]
+
+        before, start = (0, 0) if one.low is None else ties(one.low)
+        stop, after = (len(codes), len(codes)) if one.high is None else ties(one.high)
+        met[codes[start:stop]] = True
+        for code in {*codes[before:start].tolist(), *codes[stop:after].tolist()}:
+            met[code] = holds(self.value(code))
+
     def kinds(self, start: int, stop: int) -> npt.NDArray[np.uint8]:
         """The kinds of the values from one place to another."""
         first, last = start // VALUES, -(-stop // VALUES)
@@ -180,80 +205,36 @@ class _Dictionary:
         return rows
 
 
-def met_codes(column: Property, condition: PropertyCondition, reader: Reader) -> BoolArray:
+def met_codes(
+    column: Property, condition: PropertyCondition, intervals: Intervals, reader: Reader
+) -> BoolArray:
     """By code, as in `Test`: whether a value meets a condition.
 
     Args:
         column: The property.
-        condition: A condition with an operator of `SIGNS`.
+        condition: The condition.
+        intervals: What it is compared with, but not by its parts.
         reader: A connection to the file.
     """
     dictionary = _Dictionary(reader, column)
     met = np.zeros(FIRST + column.size, bool)
-    signs = SIGNS[condition.operator]
-    for literal in condition.literals if column.size else ():
-        if literal.number is None and literal.moment is None:
-            met |= _like_text(dictionary, column, literal, signs)
-            continue
-        found = np.zeros(len(met), bool)
-        if literal.moment is not None:
-            first, last = (moment_order(literal.moment, last=last) for last in (False, True))
-            order = _Order(dictionary, dictionary.order(MOMENTS), _moment)
-            order.mark(found, literal, signs, first, last)
-        if literal.number is not None:  # a year may be one, which takes precedence
-            number = _double(literal.number)
-            _Order(dictionary, dictionary.order(0), _number).mark(
-                found, literal, signs, number, number
-            )
-        met |= found
-    if condition.operator == "unlike" and condition.of_flags:
-        met[FIRST:] |= dictionary.kinds(0, column.size) == BOOLEAN
+    if not column.size:
+        return met
+    for one in intervals.texts:
+        dictionary.mark_texts(met, one, TEXT)
+    for flag in intervals.flags:
+        dictionary.mark_texts(met, Interval(flag, flag), BOOLEAN)
+    holds = lambda value: condition.met_by([value]) != condition.is_negated
+    if intervals.numbers:
+        order = dictionary.order(0), _number
+        for one in intervals.numbers:
+            dictionary.mark_ordered(met, one.map(_double), order, holds)
+    if intervals.moments:
+        order = dictionary.order(MOMENTS), _moment
+        for one in intervals.moments:
+            first, last = (partial(moment_order, last=last) for last in (one.open, not one.open))
+            dictionary.mark_ordered(met, one.map(first, last), order, holds)
     return met
-
-
-def _like_text(
-    dictionary: _Dictionary, column: Property, literal: Literal, signs: Sequence[int]
-) -> BoolArray:
-    """Which values a text is compared with: the texts and, if it is equal, a boolean."""
-    folded = literal.text.encode("utf-8", "surrogatepass")
-    start, stop = (dictionary.place(folded, bisect) for bisect in (bisect_left, bisect_right))
-    met = np.zeros(FIRST + column.size, bool)
-    for sign, first, last in ((-1, 0, start), (0, start, stop), (1, stop, column.size)):
-        if sign in signs and first < last:
-            kinds = dictionary.kinds(first, last)
-            met[FIRST + first : FIRST + last] = (
-                kinds == TEXT if sign else (kinds == TEXT) | (kinds == BOOLEAN)
-            )
-    return met
-
-
-class _Order(NamedTuple):
-    """The numbers or the dates of a dictionary, ordered by doubles."""
-
-    dictionary: _Dictionary
-    codes: IntArray
-    of: Callable[[str], float]
-    """The double of a text."""
-
-    def mark(
-        self, met: BoolArray, literal: Literal, signs: Sequence[int], first: float, last: float
-    ) -> None:
-        """Mark the values for which the comparison with a literal has one of the signs.
-
-        Values whose double is that of the literal, or of an end of its span, are compared exactly.
-        """
-
-        def place(double: float, bisect: Callable[..., int]) -> int:
-            key = lambda code: self.of(str(self.dictionary.value(int(code))))
-            return bisect(self.codes, double, key=key)
-
-        before, start = place(first, bisect_left), place(first, bisect_right)
-        stop, after = place(last, bisect_left), place(last, bisect_right)
-        met[self.codes[:before]] = -1 in signs
-        met[self.codes[start:stop]] = 0 in signs
-        met[self.codes[after:]] = 1 in signs
-        for code in {*self.codes[before:start].tolist(), *self.codes[stop:after].tolist()}:
-            met[code] = compared(self.dictionary.value(code), literal) in signs
 
 
 def _double(number: float) -> float:
@@ -278,17 +259,17 @@ def _moment(text: str) -> float:
 
 
 def containing(
-    column: Property, first: int, last: int, literals: Sequence[Literal], reader: Reader
+    column: Property, first: int, last: int, parts: Sequence[str], reader: Reader
 ) -> BoolArray:
-    """Which values in some rows of a dictionary contain the text of one of the literals."""
+    """Which values in some rows of a dictionary contain one of some texts."""
     block = SEPARATOR.join(_Dictionary(reader, column).blocks(first, last))
     characters = np.frombuffer(block, np.uint8)
     starts = np.flatnonzero(characters == SEPARATOR[0]) + 1
     met = np.zeros(min(last * VALUES, column.size) - first * VALUES, bool)
     if len(starts) != len(met) - 1:
         raise Damaged("part of a column of properties is missing")
-    for literal in literals:
-        text = literal.text.encode("utf-8", "surrogatepass")
+    for part in parts:
+        text = part.encode("utf-8", "surrogatepass")
         few = list(islice(_occurrences(block, text), FEW_HITS + 1)) if text else []
         if not text:
             met[:] = True
@@ -381,7 +362,7 @@ def _row(test: Test, row: int, length: int, reader: Reader) -> tuple[BoolArray, 
     if operator in ("has", "lacks"):
         return (present if operator == "has" else ~present), unread
     unread &= ~met
-    return (present & ~met & ~unread if operator in ("!=", "unlike") else met), unread
+    return (present & ~met & ~unread if test.condition.is_negated else met), unread
 
 
 def _mark(marks: BoolArray, places: Any, which: BoolArray) -> None:
