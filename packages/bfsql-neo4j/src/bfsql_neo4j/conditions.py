@@ -16,7 +16,8 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from bfsql.models import PropertyCondition
-from bfsql.models.comparison import Literal
+from bfsql.models.comparison import Moment
+from bfsql.models.intervals import Interval, Intervals
 from bfsql.models.json_properties import SUFFIX
 from bfsql.models.json_values import is_text
 from bfsql_neo4j.cypher import NodeFilter, quoted
@@ -26,11 +27,7 @@ from bfsql_neo4j.values import DOCUMENTS, can_name
 OTHER_TYPES = "other_types"
 """The key of the labels of a node besides its type."""
 
-_OPERATORS = ("=", "!=", "<", "<=", ">", ">=", "~", "has", "lacks", "unlike")
-_EXACT = 2**53
-"""Below this, a number compares equally as an integer and as a double."""
 _DAY_PARTS = 3
-_WIDTHS = (4, 7, 10)  # of a year, a month and a day in ISO 8601
 
 # Text of these characters is folded by toLower() and trim().
 _PLAIN = r"'[ -~\\t\\n]*'"
@@ -73,30 +70,30 @@ class _Condition:
     def __init__(
         self, schema: GraphSchema, condition: PropertyCondition, shown: Collection[str], number: int
     ) -> None:
-        self._operator = condition.operator
-        self._literals, self._of_flags = condition.literals, condition.of_flags
+        self._condition, self._intervals = condition, condition.intervals or Intervals()
         self._prefix = f"p{number}_"
         self.value = f"v{number}"
         self.binding = ""
         self.filter, self.verdict = "", "null"
         self.parameters: dict[str, Any] = {}
-        self._characters: dict[str, int] = {}
+        self._names: dict[str, str] = {}
         key = condition.key
         is_stored = can_name(key) and not key.endswith(SUFFIX) and key != DOCUMENTS
-        is_decidable = is_stored and self._operator in _OPERATORS and schema.dialect.procedures
+        is_decidable = condition.intervals or condition.operator in ("has", "lacks")
+        is_decidable = is_stored and is_decidable and schema.dialect.procedures
         if not (is_decidable and all(map(is_text, condition.values))):
             return
         value, json = f"n.{quoted(key)}", f"n.{quoted(key + SUFFIX)}"
         if key == OTHER_TYPES:
             # The type itself is a label, too.
-            if self._operator not in ("has", "lacks", "!=", "unlike"):
+            if condition.intervals and not condition.is_negated:
                 every = self._of_items(f"labels(n) + coalesce([] + {value}, [])")
                 self.verdict = f"CASE WHEN {json} IS NULL THEN {every} AND null END"
             return
         self.binding = f"{value} AS {self.value}"
         is_id = key in schema.every_id_property  # JSON text beside an id is the metadata
         decided = self._decided(json, is_id=is_id, is_hidden=is_id and key not in shown)
-        self.verdict = f"NOT ({decided})" if self._operator == "lacks" else decided
+        self.verdict = f"NOT ({decided})" if condition.operator == "lacks" else decided
         if quick := self._quick():
             self.filter = f"coalesce({quick}, {json} IS NOT NULL)"
             if is_id:
@@ -107,8 +104,8 @@ class _Condition:
     def _decided(self, json: str, *, is_id: bool, is_hidden: bool) -> str:
         """Whether it holds; for `lacks`, whether the property is present."""
         met = "true"
-        if self._operator not in ("has", "lacks"):
-            met = f"{'NOT ' * (self._operator in {'!=', 'unlike'})}{self._of_value()}"
+        if self._condition.intervals:
+            met = f"{'NOT ' * self._condition.is_negated}{self._of_value()}"
         return (
             f"CASE {f'WHEN {json} IS NOT NULL THEN null ' * is_id}"
             f"WHEN {self.value} IS NULL THEN CASE WHEN {json} IS NULL THEN false END "
@@ -116,19 +113,20 @@ class _Condition:
         )
 
     def _of_value(self) -> str:
-        """Whether one of the values of the property compares with one of the literals.
-
-        With `unlike`, any result of a comparison will do.
-        """
-        value = self.value
+        """Whether one of the values of the property compares with one of the literals."""
+        value, intervals = self.value, self._intervals
+        number, flag = "null", "null"
+        if not intervals.parts:
+            number = self._in_numbers(value)
+            flag = f"toString({value}) IN {self._parameter(intervals.flags)}"
         branches = [
-            f"WHEN -1.7e308 < {value} < 1.7e308 THEN {self._of_number()}",
+            f"WHEN -1.7e308 < {value} < 1.7e308 THEN {number}",
             f"WHEN {value} =~ {_PLAIN} THEN {self._of_text(value)}",
-            f"WHEN {value} IN [true, false] THEN {self._of_flag()}",
+            f"WHEN {value} IN [true, false] THEN {flag}",
         ]
-        if any(map(_is_words, self._literals)):  # the more likely kind of value first
+        if intervals.texts:  # the more likely kind of value first
             branches[:2] = reversed(branches[:2])
-        if self._operator != "~" and any(one.moment for one in self._literals):
+        if intervals.moments:
             branches.insert(0, f"WHEN toStringOrNull({value}) =~ {_DAY} THEN {self._of_day()}")
         return f"CASE {' '.join(branches)} ELSE {self._of_items(f'[] + {value}')} END"
 
@@ -138,85 +136,56 @@ class _Condition:
         return f"any(x IN {values} WHERE {item})"
 
     def _of_text(self, text: str) -> str:
-        tests = []
-        for place, literal in enumerate(self._literals):
-            if self._operator == "~":
-                tests.append(f"toLower({text}) CONTAINS {self._parameter(place, literal.text)}")
-            elif _is_words(literal):
-                tests.append(self._compared(f"trim(toLower({text}))", place, literal.text))
-            else:
-                number = "null"
-                if (known := _exact(literal)) is not None:
-                    number = self._compared_number(f"toFloatOrNull({text})", place, known)
-                tests.append(
-                    f"CASE WHEN {text} =~ {_DECIMAL} THEN {number} "
-                    f"WHEN {text} =~ {_LIKE_A_NUMBER} THEN null ELSE false END"
-                    if literal.number is not None
-                    else f"CASE WHEN {text} =~ {_LIKE_A_NUMBER} THEN null ELSE false END"
-                )
+        intervals = self._intervals
+        tests = [f"toLower({text}) CONTAINS {self._parameter(part)}" for part in intervals.parts]
+        tests += [self._in(f"trim(toLower({text}))", one) for one in intervals.texts]
+        if intervals.numbers or intervals.dates:
+            number = self._in_numbers(f"toFloatOrNull({text})")
+            tests.append(
+                f"CASE WHEN {text} =~ {_DECIMAL} THEN {number} "
+                f"WHEN {text} =~ {_LIKE_A_NUMBER} THEN null ELSE false END"
+            )
         return _any(tests)
-
-    def _of_number(self) -> str:
-        if self._operator == "~":
-            return "null"
-        tests = []
-        for place, literal in enumerate(self._literals):
-            if (known := _exact(literal)) is not None:
-                tests.append(self._compared_number(self.value, place, known))
-            elif not _is_words(literal):
-                tests.append("null")
-        return _any(tests)
-
-    def _of_flag(self) -> str:
-        if self._operator == "~":
-            return "null"
-        if self._operator in ("<", ">", "unlike"):
-            return str(self._operator == "unlike" and self._of_flags).lower()
-        texts = [literal.text for literal in self._literals]
-        return f"toString({self.value}) IN {self._parameter('flags', texts)}"
 
     def _of_day(self) -> str:
         """Whether a date compares with one of the literals, by as many parts as that has."""
-        tests = []
-        for place, literal in enumerate(self._literals):
-            moment = literal.moment
-            if moment is not None and len(moment) <= _DAY_PARTS:
-                width = _WIDTHS[len(moment) - 1]
-                day = f"left(toStringOrNull({self.value}), {width})"
-                tests.append(self._compared(day, f"{place}_day", literal.text))
-            elif moment is not None or _is_words(literal):
-                tests.append("null")
+        tests = ["null"] * bool(self._intervals.texts)
+        for one in self._intervals.moments:
+            parts = max(map(len, one.ends), default=1)
+            day = f"left(toStringOrNull({self.value}), {3 * parts + 1})"
+            test = self._in(day, one.map(_date_text))
+            tests.append(test if parts <= _DAY_PARTS else "null")
         return _any(tests)
 
-    def _compared(self, value: str, place: int | str, literal: Any) -> str:
-        if self._operator == "unlike":
-            return "true"
-        return f"{value} {self._operator.removeprefix('!')} {self._parameter(place, literal)}"
+    def _in_numbers(self, value: str) -> str:
+        """Whether a number is in one of the intervals; null if another one may have it."""
+        exact = [one for one in self._intervals.numbers if one.is_exact]
+        tests = ["null"] * (
+            len(exact) < len(self._intervals.numbers) or bool(self._intervals.dates)
+        )
+        for least, most, is_open in exact:
+            # To Neo4j, -0.0 is smaller than 0: the literal 0 is the span of both.
+            low, high = (0.0, -0.0) if is_open else (-0.0, 0.0)
+            ends = Interval(low if least == 0 else least, high if most == 0 else most, is_open)
+            # With a text this is null, but with = false.
+            tests.append(f"({ends.test(value, self._parameter) or 'true'})")
+        return _any(tests)
 
-    def _compared_number(self, value: str, place: int, number: float) -> str:
-        if self._operator == "unlike":
-            return "true"
-        # To Neo4j, -0.0 is smaller than 0: the literal 0 is the span of both.
-        least = self._parameter(f"{place}_least", number or -0.0)
-        most = self._parameter(f"{place}_most", number)
-        if self._operator in ("=", "!="):
-            return f"({value} >= {least} AND {value} <= {most})"
-        return f"{value} {self._operator} {least if self._operator in ('<', '>=') else most}"
+    def _in(self, value: str, one: Interval) -> str:
+        if one.is_point:
+            return f"{value} = {self._parameter(one.low)}"
+        return f"({one.test(value, self._parameter) or 'true'})"
 
     # --- the filter -----------------------------------------------------------
 
     def _quick(self) -> str | None:
         """False if it cannot hold, null if there is no value; None if nothing is cheaper."""
-        value = self.value
-        numbers = [_exact(literal) for literal in self._literals]
-        if self._operator not in ("!=", "~", "has", "lacks", "unlike") and None not in numbers:
-            tests = [
-                self._compared_number(value, place, number)
-                for place, number in enumerate(numbers)
-                if number is not None
-            ]
-            return f"{_any(tests)}, {value} IS NOT NULL OR null"
-        if self._operator != "=" or not all(map(_is_words, self._literals)):
+        value, (_, texts, numbers, _, dates, _) = self.value, self._intervals
+        if self._condition.is_negated:
+            return None
+        if numbers and not (texts or dates) and all(one.is_exact for one in numbers):
+            return f"{self._in_numbers(value)}, {value} IS NOT NULL OR null"
+        if not texts or numbers or dates or not all(one.is_point for one in texts):
             return None
         items = f"any(x IN [] + {value} WHERE {self._begins('x')}), {value} IS NOT NULL OR null"
         return f"CASE WHEN {value} >= '' THEN {self._begins(value)} ELSE coalesce({items}) END"
@@ -227,39 +196,29 @@ class _Condition:
         Text that begins with a visible character of ASCII begins with it when folded, too. The
         value is compared with the ends of intervals, from above; what is not text leads to null.
         """
-        letters = {literal.text[:1] for literal in self._literals}
+        letters = {one.low[:1] for one in self._intervals.texts}
         initials = {case for one in letters if one and one.isascii() for case in (one, one.upper())}
         above, arms = f"{text} > '~'", list[str]()
         for initial in sorted(initials, reverse=True):
             after = chr(ord(initial) + 1)
             if after not in initials and after <= "~":
-                arms.append(f"WHEN {text} >= {self._character(after)} THEN {above}")
-            arms.append(f"WHEN {text} >= {self._character(initial)} THEN true")
+                arms.append(f"WHEN {text} >= {self._parameter(after)} THEN {above}")
+            arms.append(f"WHEN {text} >= {self._parameter(initial)} THEN true")
             above = "false"
         if not arms:
             return f"({text} < '!' OR {above})"
         return f"CASE {' '.join(arms)} ELSE {text} < '!' END"
 
-    def _character(self, character: str) -> str:
+    def _parameter(self, value: Any) -> str:
         """A parameter named by its place, since the server plans each text once."""
-        place = self._characters.setdefault(character, len(self._characters))
-        return self._parameter(f"character{place}", character)
-
-    def _parameter(self, place: int | str, value: Any) -> str:
-        name = f"{self._prefix}{place}"
+        name = self._names.setdefault(repr(value), f"{self._prefix}{len(self._names)}")
         self.parameters[name] = value
         return f"${name}"
 
 
-def _is_words(literal: Literal) -> bool:
-    """Whether it compares with text only."""
-    return literal.number is None and literal.moment is None
-
-
-def _exact(literal: Literal) -> int | float | None:
-    """Its number, if doubles and integers compare with it alike."""
-    number = literal.number
-    return number if number is not None and abs(number) < _EXACT else None
+def _date_text(moment: Moment) -> str:
+    year, *others = moment
+    return "-".join([f"{year:04}", *(f"{part:02}" for part in others)])
 
 
 def _any(tests: Iterable[str]) -> str:
