@@ -69,11 +69,6 @@ class PropertyCondition:
         return tuple(map(Literal.of, self.values))
 
     @property
-    def of_flags(self) -> bool:
-        """Whether one of the alternatives can be compared with booleans."""
-        return any(literal.text in ("true", "false") for literal in self.literals)
-
-    @property
     def is_negated(self) -> bool:
         """Whether it is met by the values outside of `intervals`."""
         return self.operator in _MEANINGS and _MEANINGS[self.operator].negated
