@@ -13,6 +13,7 @@ from bfsql_networkx.plugin import plugin
 from bfsql_networkx.settings import Attributes
 from mcp import Client
 
+from bfsql import open_graph
 from bfsql.errors import StoreError
 from bfsql.models import Edge, EntityStub, Node
 
@@ -62,6 +63,15 @@ async def test_every_file_says_the_same(
     assert (await backend.metadata_for_node("tea"))["served"] == "hot"
     assert (await backend.metadata_for_edge(Edge("tea", "made_of", "water")))["litres"] == 0.2
     assert list(await backend.search_entities("TEA")) == [EntityStub("tea", "Drink", "Tea")]
+
+
+async def test_core_finds_names_that_its_search_does_not() -> None:
+    graph = nx.DiGraph()
+    graph.add_node(1, type="Drink", name="Lapsang Souchong")
+    async with open_graph(NetworkxBackend(graph)) as opened:
+        for wrong in ("lapsang suochong", "Lapsnag", "souchong lapsang"):
+            [hit] = (await opened.search_entities(wrong)).content["result"]
+            assert hit["name"] == "Lapsang Souchong"
 
 
 async def test_nodes_that_are_no_text_are_found_by_it() -> None:

@@ -31,7 +31,7 @@ from bfsql.models import (
     outline_of,
     with_evidence,
 )
-from bfsql.models.matching import EXACT, Labels, Match, NameQuery, aliases_of, name_of
+from bfsql.models.matching import EXACT, Labels, NameQuery, aliases_of, name_of
 from bfsql.models.parts import only
 
 SEARCH_LIMIT = 20
@@ -82,30 +82,21 @@ class MemoryBackend(GraphDbInterface):
         Similarly spelt names are searched if there are few other matches and none of them is exact;
         without any match, those that share a rare word of several.
         """
-        wanted = NameQuery(query)
-        types = set(node_types or ())
-        among = [i for i in self._types if not types or self._types[i] in types]
-        found = self._matching(wanted, among, errors=False)
+        wanted, types = NameQuery(query), set(node_types or ())
+        among = [i for i, kind in self._types.items() if not types or kind in types]
+        labels = {i: self._labels_of(i) for i in among}
+        matches = ((i, wanted.match_labels(labels[i], errors=False)) for i in among)
+        found = {i: match for i, match in matches if match}
         is_exact = any(match.kind in EXACT for match in found.values())
         if not is_exact and len(found) < 5:  # more matches are enough
-            found |= self._matching(wanted, [i for i in among if i not in found], errors=True)
-        if not found and wanted.significant_words:
-            significant = wanted.significant_words
-            shared = {i: significant.intersection(self._labels_of(i).words) for i in among}
+            matches = ((i, wanted.match_labels(labels[i])) for i in among if i not in found)
+            found |= {i: match for i, match in matches if match}
+        if not found and (significant := wanted.significant_words):
+            shared = {i: significant.intersection(labels[i].words) for i in among}
             found = wanted.sharing({i: words for i, words in shared.items() if words})
-        lengths = {i: len(self._labels_of(i).name or "") for i in found}
+        lengths = {i: len(labels[i].name or "") for i in found}
         ranked = sorted(found, key=lambda i: (*found[i].order, lengths[i], i))[:SEARCH_LIMIT]
         return [EntityStub(i, self._types[i], name_of(self._node_metadata[i])) for i in ranked]
-
-    def _matching(
-        self, query: NameQuery, among: Iterable[str], *, errors: bool
-    ) -> dict[str, Match]:
-        """The matches by id."""
-        found = {}
-        for entity_id in among:
-            if match := query.match_labels(self._labels_of(entity_id), errors=errors):
-                found[entity_id] = match
-        return found
 
     def _labels_of(self, entity_id: str) -> Labels:
         """The names of an entity, which are folded once."""

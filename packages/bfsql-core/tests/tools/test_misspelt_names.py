@@ -10,6 +10,7 @@ from bfsql import MemoryBackend, call, open_graph
 from bfsql.errors import ToolError
 from bfsql.models import NodeRecord
 from bfsql.models.records import Omission
+from bfsql_test_support.backends.author_style import RestBackend, Service
 
 PEOPLE = ["Vanlam Chakel", "Vanlam Drorep", "Korbin Chakel", "Stelna Mordrik", "Ulrik Fasdren"]
 RECORDS = [
@@ -80,6 +81,38 @@ async def test_a_candidate_of_a_store_that_shares_a_rare_word_is_shown(monkeypat
     monkeypatch.setattr(backend, "search_entities", search)
     hits, _ = await found(backend, "centre of zelkrat institute")
     assert hits == [(f"Memo {n} on Zelkrat", "similar") for n in range(5)]
+
+
+class Plain(RestBackend):
+    """The eight methods and a list of entities; its search finds nothing."""
+
+    async def search_entities(self, query):
+        return []
+
+    async def nodes_stream(self, *, entity_types=None, conditions=()):
+        async for nodes in self._service._graph.nodes_stream(entity_types=entity_types):
+            yield nodes
+
+
+@pytest.mark.parametrize("types", [None, ["Person"], ["Memo", "Report"]])
+async def test_eight_methods_and_a_list_find_what_the_reference_does(types):
+    queries = ["VnalamChakel", "Vnalam Chakle", "Van lma Chakel", "Vanlam", "Ulrik Fasdrne"]
+    queries += ["the annual report on zelkrat", "annual report", "nothing here", "?", "\ud800"]
+    plain, reference = Plain(Service(RECORDS)), MemoryBackend(RECORDS)
+    async with open_graph(plain) as graph, open_graph(reference) as other:
+        for query in queries:
+            asked = {"query": query, "node_types": types}
+            found = await graph.search_entities(**asked)
+            assert found.text == (await other.search_entities(**asked)).text, query
+
+
+async def test_names_beyond_the_first_of_a_long_list_are_not_compared(monkeypatch):
+    monkeypatch.setattr("bfsql.tools.hits.MOST_LISTED", 4)
+    hits, notes = await found(Plain(Service(RECORDS)), "Stelna Mordirk")
+    assert hits == [("Stelna Mordrik", "similar")]
+    hits, notes = await found(Plain(Service(RECORDS)), "Ulrik Fasdrne")
+    assert hits == []
+    assert any("only the names of 4 entities were compared" in note for note in notes)
 
 
 @settings(max_examples=100)

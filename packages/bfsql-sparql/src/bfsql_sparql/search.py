@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from bfsql import call
 from bfsql.models.json_values import is_text
-from bfsql.models.matching import NameQuery, allowed_errors, words_of
+from bfsql.models.matching import NameQuery
 from bfsql.models.merge import fold, without_accents
 from bfsql.models.rdf import WELL_KNOWN, is_iri
 from bfsql.models.records import EntityStub, Omission
@@ -155,10 +155,10 @@ class EntitySearch:
 
     async def _spelt_alike(self) -> None:
         """Search names with a part of the text that is free of typing errors."""
-        parts = _unbroken(self._text.lower())
-        if parts:
-            await self._look(partial(texts.with_parts, length=len(self._text)), parts, needed=False)
-            wanted = NameQuery(self._text)
+        wanted = NameQuery(self._text)
+        if wanted.parts and len(self._text) <= LONGEST_LOCAL:
+            look = partial(texts.with_parts, length=len(self._text))
+            await self._look(look, wanted.parts, needed=False)
             self._nodes = {
                 node: one
                 for node, one in self._nodes.items()
@@ -266,20 +266,6 @@ def _local(text: str, namespaces: Iterable[str]) -> list[str]:
 
 def _in_iri(text: str) -> bool:
     return is_iri(f"x:{text}")
-
-
-def _unbroken(text: str) -> list[str]:
-    """Parts of the longest word, one of which at least is in a word with a typing error more.
-
-    Empty if the word is too short to be misspelt, or too long to be a name.
-    """
-    word = max(words_of(text), key=len, default="")
-    errors = allowed_errors(word)
-    if not errors or len(text) > LONGEST_LOCAL:
-        return []
-    size = max(len(word) // (errors + 2), 3)
-    starts = [*range(0, len(word) - size, size), len(word) - size]
-    return list(dict.fromkeys(word[start : start + size] for start in starts))
 
 
 def _any_accents(text: str) -> str | None:

@@ -147,6 +147,11 @@ class NormalizedBackend(ForwardingBackend):
 
     answers: AnswerCache | None = None
 
+    @property
+    def has_batches(self) -> bool:
+        """Whether the backend has more than the eight methods to read nodes and edges."""
+        return self._inner.has_batches
+
     def forget_schema(self) -> None:
         """If there is a cache, make it request the schema again."""
         self._inner.forget_schema()
@@ -282,6 +287,11 @@ class SignatureAdapter(NormalizedBackend):
             if not types or stub.entity_type in types:
                 first.setdefault(stub.id, stub)
         return list(first.values())
+
+    @property
+    def has_batches(self) -> bool:
+        """Whether the backend has more than the eight methods to read nodes and edges."""
+        return bool(self._abilities.methods)
 
     def forget_schema(self) -> None:
         """Do nothing: there is no cache."""

@@ -152,6 +152,20 @@ class NameQuery:
             return frozenset()
         return frozenset(w for w in self.words if len(w) > 2 and not w.isdecimal())
 
+    @cached_property
+    def parts(self) -> list[str]:
+        """Parts of the longest word, one of which at least is in a word with a typing error more.
+
+        Empty if the word is too short to be misspelt, or too long to be a name.
+        """
+        word = max(words_of(self.text.lower()), key=len, default="")
+        errors = allowed_errors(word)
+        if not errors or len(self.text) > LONGEST:
+            return []
+        size = max(len(word) // (errors + 2), 3)
+        starts = [*range(0, len(word) - size, size), len(word) - size]
+        return list(dict.fromkeys(word[start : start + size] for start in starts))
+
     def sharing(self, shared: Mapping[K, Collection[str]]) -> dict[K, Match]:
         """The matches of entities that share a rare word with the text.
 

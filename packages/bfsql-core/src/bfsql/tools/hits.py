@@ -6,13 +6,14 @@ by id, name and synonyms, sorts the classes, and drops candidates that are not n
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 
 from bfsql import call
 from bfsql.abc import NormalizedBackend
 from bfsql.answers.notes import counted
-from bfsql.models import NO_METADATA, EntityStub, Metadata
+from bfsql.models import NO_METADATA, EntityStub, Metadata, Omission
 from bfsql.models.matching import (
     MOST_SHARING,
     NO_MISSPELLING,
@@ -20,6 +21,7 @@ from bfsql.models.matching import (
     MatchClass,
     NameQuery,
     aliases_of,
+    folded,
     name_of,
 )
 from bfsql.models.quotation import excerpt
@@ -28,7 +30,11 @@ from bfsql.tools.redaction import RedactedGraphDb
 MOST_HITS = 20
 """Maximum number of hits of a search (`protocol.md` 18)."""
 
+MOST_LISTED = 5_000
+"""Most entities of a list whose names are compared with a text."""
+
 _NAMES = ("name", "synonyms")
+_OTHER = MatchClass.OTHER
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +83,7 @@ async def classified_search(
 ) -> Hits:
     """Search, and determine how each hit matches.
 
+    If a backend of eight methods finds nothing, and lists its entities, their names are compared.
     If hooks redact, the hits, their order and their number reveal no more than the visible
     data, although the store searched all of its data.
     """
@@ -84,21 +91,42 @@ async def classified_search(
     given = max(most, MOST_HITS)
     stubs = list(await call.within(db.search_entities(query, list(types))))[:given]
     wanted = NameQuery(query)
+    plain = not stubs and db.lists_entities() and not db.has_batches
+    if plain:
+        stubs = await call.within(_listed(db, wanted, types))
+    visible = redacts or plain  # only what the names show
     try:
         called, late = await call.within(_called(db, wanted, stubs)), False
     except TimeoutError:
         called, late = {}, True
-    hits = [
-        hit
-        for stub in stubs
-        if (hit := _hit(wanted, stub, called.get(stub.id, NO_METADATA)))
-        and not (hit.match.kind is MatchClass.OTHER and redacts)
-    ]
-    if all(hit.match.kind is MatchClass.OTHER for hit in hits):
-        hits += _sharing(wanted, stubs, called)
-    order = _visible_order if redacts else _order
-    full = len(hits if redacts else stubs) == given
+    named = [_named(stub, called.get(stub.id, NO_METADATA)) for stub in stubs]
+    close = (_hit(wanted, *one) for one in named)
+    hits = [one for one in close if one and (one.match.kind is not _OTHER or not visible)]
+    if all(one.match.kind is _OTHER for one in hits):
+        hits += _sharing(wanted, named)
+    order = _visible_order if visible else _order
+    full = len(hits if visible else stubs) == given
     return Hits(sorted(hits, key=order)[:most], full, late)
+
+
+async def _listed(
+    db: NormalizedBackend, query: NameQuery, types: Sequence[str]
+) -> list[EntityStub]:
+    """The listed entities with a part or a word of the text in their names."""
+    texts = [folded(text) for text in (*query.parts, *query.significant_words)]
+    stubs: dict[str, EntityStub] = {}
+    if not texts:
+        return []
+    async with aclosing(db.nodes_stream(entity_types=types or None)) as batches:
+        async for batch in batches:
+            stubs |= {node.id: EntityStub(node.id, node.entity_type) for node in batch}
+            if len(stubs) > MOST_LISTED:
+                reason = f"only the names of {MOST_LISTED:,} entities were compared"
+                call.omitted(Omission(query.text, "search", reason=reason))
+                break
+    known = await db.metadata_for_nodes_batch(list(stubs)[:MOST_LISTED], _NAMES)
+    labels = {i: folded(" ".join((i, name_of(m) or "", *aliases_of(m)))) for i, m in known.items()}
+    return [stubs[i] for i, label in labels.items() if any(text in label for text in texts)]
 
 
 async def _called(
@@ -114,38 +142,32 @@ async def _called(
 def _explained(query: NameQuery, stub: EntityStub) -> bool:
     if stub.name is None:
         return False
-    match = query.match(stub.id, stub.name, ())
+    match = query.match(stub.id, stub.name, (), errors=False)
     return match is not None and match.kind in {MatchClass.ID, MatchClass.NAME}
 
 
-def _hit(query: NameQuery, stub: EntityStub, metadata: Metadata) -> Hit | None:
-    """A candidate with its name and match; None if the candidate is visibly not near."""
-    if stub.name is None:
-        stub = stub._replace(name=name_of(metadata))
-    labels = (stub.id, stub.name, aliases_of(metadata))
+def _named(stub: EntityStub, metadata: Metadata) -> tuple[EntityStub, list[str]]:
+    """A candidate with its name, and its aliases."""
+    name = name_of(metadata) if stub.name is None else stub.name
+    return stub._replace(name=name), aliases_of(metadata)
+
+
+def _hit(query: NameQuery, stub: EntityStub, aliases: Sequence[str]) -> Hit | None:
+    """A candidate with its match; None if the candidate is visibly not near."""
+    labels = (stub.id, stub.name, aliases)
     match = query.match(*labels)
     if match is None and stub.score is not None:
         match = Match(MatchClass.MEANING)
     if match is None and not (len(query.words) > 1 and query.shares_word(*labels)):
-        match = Match(MatchClass.OTHER)
+        match = Match(_OTHER)
     return None if match is None else Hit(stub, match)
 
 
-def _sharing(
-    query: NameQuery, stubs: Sequence[EntityStub], called: Mapping[str, Metadata]
-) -> list[Hit]:
+def _sharing(query: NameQuery, named: Iterable[tuple[EntityStub, list[str]]]) -> list[Hit]:
     """The candidates that share a rare word with the text, at most `MOST_SHARING`."""
-    if not query.significant_words:
-        return []
-    found = {}
-    for stub in stubs:
-        metadata = called.get(stub.id, NO_METADATA)
-        name = name_of(metadata) if stub.name is None else stub.name
-        words = query.shared_words(stub.id, name, aliases_of(metadata))
-        if words:
-            found[stub._replace(name=name)] = words
-    hits = [Hit(stub, match) for stub, match in query.sharing(found).items()]
-    return sorted(hits, key=_visible_order)[:MOST_SHARING]
+    shared = {stub: query.shared_words(stub.id, stub.name, aliases) for stub, aliases in named}
+    found = query.sharing({stub: words for stub, words in shared.items() if words})
+    return sorted((Hit(*one) for one in found.items()), key=_visible_order)[:MOST_SHARING]
 
 
 def _visible_order(hit: Hit) -> tuple[int, int, int, str]:
