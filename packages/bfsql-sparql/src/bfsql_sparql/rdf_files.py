@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 from pydantic_core import from_json, to_json
@@ -18,7 +18,7 @@ from bfsql.sources.rdf_guard import open_guarded
 from bfsql.sources.rdf_parsers import PLACE, TOO_LONG, base_of, quads
 from bfsql.sources.registry import FORMATS, format_by_content
 from bfsql.sources.text import encoding_of, open_utf8
-from bfsql.sources.xml_guard import XmlText
+from bfsql.sources.xml_reader import PlainXml
 from bfsql_sparql.processes import CHUNK, EMPTY, FILE, FOLDER, LOADED, REFUSED, Channel, LoadedGraph
 
 _OXIGRAPH = {
@@ -158,8 +158,8 @@ def _chunks(path: Path, format_: str) -> Iterator[bytes]:
         check_json_ld(path, document)
         yield to_json(with_local_contexts(path, document))
     else:
-        with open_guarded(path, format_, encoding) as stream:
-            source = XmlText(stream) if format_ == "rdfxml" else stream
+        is_xml = format_ == "rdfxml"
+        with closing(PlainXml(path) if is_xml else open_guarded(path, encoding)) as source:
             while chunk := source.read(1 << 16):
                 yield chunk
     yield b""

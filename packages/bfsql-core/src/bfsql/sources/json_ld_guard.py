@@ -11,7 +11,7 @@ from pydantic_core import from_json
 from bfsql.deadline import check
 from bfsql.errors import SourceError
 from bfsql.settings import open_regular
-from bfsql.sources.xml_guard import LONGEST_IRI, LONGEST_LITERAL, LONGEST_NAMESPACE
+from bfsql.sources.xml_reader import LONGEST_IRI, LONGEST_LITERAL, LONGEST_NAMESPACE
 
 _LIMITS = {"@context": LONGEST_NAMESPACE, "@id": LONGEST_IRI, "@type": LONGEST_IRI}
 """Most characters of the texts below some keys."""

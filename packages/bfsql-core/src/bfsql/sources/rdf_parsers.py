@@ -6,14 +6,16 @@ literals unchanged. N-Triples and N-Quads are parsed in blocks of lines, and lin
 block has a fault or exceeds a limit, so that a bad line does not affect the others.
 
 Nothing is fetched while reading: contexts of JSON-LD have to be in the file, and external
-entities of XML are refused. The limits of `rdf_guard` are checked before the parsers run; without
-them, deeply nested terms would end the process.
+entities of XML are refused. A parser that deeply nested terms would end sees no Turtle or TriG
+before `rdf_guard` has, no line with such terms in N-Triples either, and of RDF/XML only what expat
+has read.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import closing, suppress
 from io import BytesIO
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -29,9 +31,9 @@ from bfsql.models.records import Refusal
 from bfsql.sources.files import PACKED
 from bfsql.sources.json_ld_guard import check_json_ld, with_local_contexts
 from bfsql.sources.rdf_blank_nodes import BlankNode
-from bfsql.sources.rdf_guard import check_document, open_guarded
+from bfsql.sources.rdf_guard import LONG_IRI, TurtleGuard, open_guarded
 from bfsql.sources.text import encoding_of, lines, not_text, open_utf8, rest_of_line, whole_text
-from bfsql.sources.xml_guard import LONGEST_LITERAL, XmlText
+from bfsql.sources.xml_reader import DEEPEST, LONGEST_IRI, LONGEST_LITERAL, PlainXml
 
 FORMATS = {
     "turtle": RdfFormat.TURTLE,
@@ -137,14 +139,13 @@ def _lines(path: Path, format_: str, encoding: str) -> Iterator[Quad | Refusal]:
     kind = "N-Quads" if format_ == "nquads" else "N-Triples"
     with open_utf8(path, encoding) as stream:
         number = 0
-        while block := stream.read(1 << 16):
+        while block := stream.read(LONGEST_IRI // 2):
             block += b"" if block.endswith(b"\n") else rest_of_line(stream)
             # Each line of most blocks is a statement. A strict parser reads no term across lines.
-            try:
-                check_document(path, block, format_)
-                found = list(parse(block, FORMATS[format_]))
-            except (SourceError, SyntaxError, MemoryError):
-                found = []
+            found: list[pyoxigraph.Quad] = []
+            if len(block) <= LONGEST_IRI and block.count(b"<<") <= DEEPEST:
+                with suppress(SyntaxError):
+                    found = list(parse(block, FORMATS[format_]))
             if len(found) == block.count(b"\n") + (not block.endswith(b"\n")):
                 yield from _plain(path, found)
                 number += len(found)
@@ -174,12 +175,17 @@ def _line(path: Path, format_: str, raw: bytes, encoding: str) -> list[pyoxigrap
 
 
 def _statements(path: Path, format_: str, line: bytes) -> list[pyoxigraph.Quad]:
-    # Where a broken term ends, the lenient parser and the guard of lines disagree.
-    check_document(path, line, "turtle" if b"<<" in line else format_)
+    if b"<<" in line:
+        TurtleGuard(path).feed(line + b"\n")
     head, quote, literal = line.partition(b'"')
     if b"\\u" in literal:
         literal = _ESCAPES.sub(lambda found: b"\\uFFFD" if found[1] else found[0], literal)
-    return list(parse(head + quote + literal, FORMATS[format_], lenient=True))
+    found = list(parse(head + quote + literal, FORMATS[format_], lenient=True))
+    if len(line) > LONGEST_IRI:
+        terms = (term for quad in found for term in quad if type(term) is NamedNode)
+        if any(len(term.value) > LONGEST_IRI for term in terms):
+            raise SourceError(path, LONG_IRI)
+    return found
 
 
 def _reason(error: SyntaxError) -> str:
@@ -193,7 +199,7 @@ def _reason(error: SyntaxError) -> str:
 
 
 def _turtle(path: Path, format_: str, encoding: str, base: str) -> Iterator[Quad | Refusal]:
-    with open_guarded(path, format_, encoding) as stream:
+    with open_guarded(path, encoding) as stream:
         parser = parse(stream, FORMATS[format_], base_iri=base, lenient=True)
         found: Any = _plain(path, parser)
         while found is not None:
@@ -215,29 +221,25 @@ def _turtle(path: Path, format_: str, encoding: str, base: str) -> Iterator[Quad
 
 
 def _rdf_xml(path: Path, base: str) -> Iterator[Quad | Refusal]:
-    with open_guarded(path, "rdfxml", "utf-8") as stream:
+    with closing(PlainXml(path)) as text:
         try:
-            yield from _plain(path, _parsed_xml(base, XmlText(stream)))
+            yield from _plain(path, _parsed_xml(text, base))
         except SyntaxError as error:
             reason = f"is not RDF/XML: {_reason(error)}"
             raise SourceError(path, reason, _faulty_line(path, base)) from error
 
 
-def _parsed_xml(base: str, text: XmlText) -> pyoxigraph.QuadParser:
+def _parsed_xml(text: PlainXml, base: str) -> pyoxigraph.QuadParser:
     source: Any = text
     return parse(source, RdfFormat.RDF_XML, base_iri=base, lenient=True)
 
 
 def _faulty_line(path: Path, base: str) -> int | None:
     """The line of a syntax error, which the parser of RDF/XML does not report."""
-    with open_guarded(path, "rdfxml", "utf-8") as stream:
-        text = XmlText(stream, by_line=True)
-        try:
-            for _ in _parsed_xml(base, text):
-                pass
-        except SyntaxError:
-            return text.line
-    return None
+    with closing(PlainXml(path, by_line=True)) as text, suppress(SyntaxError):
+        for _ in _parsed_xml(text, base):
+            pass
+    return text.line
 
 
 def _json_ld(

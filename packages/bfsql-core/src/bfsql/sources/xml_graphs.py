@@ -34,20 +34,17 @@ files all become the `document_ids` of each passage.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
-from xml.parsers import expat
 
-from bfsql.errors import SourceError
 from bfsql.models.load import SourceAccount
 from bfsql.models.records import EdgeRecord, EvidenceRecord, GraphRecord, GraphStream, Refusal
 from bfsql.sources.attributes import ID, OBJECT, SUBJECT, Attributes
 from bfsql.sources.fields import Unusable
 from bfsql.sources.options import SourceOptions
-from bfsql.sources.xml_guard import open_xml, xml_faults
+from bfsql.sources.xml_reader import XmlReader
 
 _INTEGERS = {"int", "integer", "long", "short", "byte", "biginteger"}
 _DECIMALS = {"float", "double", "bigdecimal"}
@@ -83,14 +80,13 @@ class _Element:
     undirected: bool = False
 
 
-class _XmlGraph(ABC):
+class _XmlGraph(XmlReader):
     """A file that is being read: the open elements and the finished records."""
 
-    root: str
-    """Name of the first element."""
+    namespace_separator = " "
 
     def __init__(self, path: Path, options: SourceOptions, account: SourceAccount) -> None:
-        self.path = path
+        super().__init__(path)
         self.make = Attributes(options, account)
         self.options = options
         self.account = account
@@ -98,13 +94,8 @@ class _XmlGraph(ABC):
         self.open: list[_Element] = []
         self.text: list[str] | None = None
         """Collects text; None before the first element whose text is wanted."""
-        self.parser = parser = expat.ParserCreate(namespace_separator=" ")
-        self._depth = 0
-        parser.buffer_text = True
-        parser.StartElementHandler = self._start
-        parser.EndElementHandler = self._end
-        parser.CharacterDataHandler = self._characters
-        parser.XmlDeclHandler = self._declaration
+        self.parser.CharacterDataHandler = self._characters
+        self.parser.XmlDeclHandler = self._declaration
 
     @classmethod
     def read(cls, path: Path, options: SourceOptions, account: SourceAccount) -> GraphStream:
@@ -114,23 +105,11 @@ class _XmlGraph(ABC):
             SourceError: The file is not well-formed XML, begins with an unexpected element,
                 or declares a document type.
         """
-        graph, chunk = cls(path, options, account), None
+        graph = cls(path, options, account)
         account.encoding = "utf-8"
-        with open_xml(path, doctype=False) as stream:
-            while chunk != b"":
-                chunk = stream.read(1 << 16)
-                with xml_faults(path):
-                    graph.parser.Parse(chunk, not chunk)
-                ready, graph.ready = graph.ready, []
-                yield from ready
-
-    @abstractmethod
-    def begin(self, name: str, attributes: dict[str, str]) -> None:
-        """Handle the start of an element; names are without namespaces."""
-
-    @abstractmethod
-    def end(self, name: str, text: str) -> None:
-        """Handle the end of an element, with the text collected."""
+        for _ in graph.parts():
+            ready, graph.ready = graph.ready, []
+            yield from ready
 
     def begin_node(self, attributes: dict[str, str]) -> dict[str, Any]:
         """Open a node; return its attributes."""
@@ -165,20 +144,9 @@ class _XmlGraph(ABC):
     def _declaration(self, _: str, encoding: str | None, __: int) -> None:
         self.account.encoding = (encoding or "utf-8").lower()
 
-    def _start(self, name: str, attributes: dict[str, str]) -> None:
-        name = name.rpartition(" ")[2]
-        self._depth += 1
-        if self._depth == 1 and name != self.root:
-            raise SourceError(self.path, f"its first element is <{name}>, not <{self.root}>", 1)
-        self.begin(name, attributes)
-
     def _characters(self, text: str) -> None:
         if self.text is not None:
             self.text.append(text)
-
-    def _end(self, name: str) -> None:
-        self._depth -= 1
-        self.end(name.rpartition(" ")[2], "".join(self.text or ()))
 
 
 class GraphML(_XmlGraph):
@@ -196,7 +164,7 @@ class GraphML(_XmlGraph):
         self._of_nodes: list[str] = []
 
     def begin(self, name: str, attributes: dict[str, str]) -> None:
-        """See `_XmlGraph`."""
+        """See `XmlReader`."""
         match name:
             case "data":
                 self._key, self.text = self._keys.get(attributes.get("key", "")), []
@@ -217,8 +185,9 @@ class GraphML(_XmlGraph):
                 reason = "is a hyperedge; an edge has a subject and an object"
                 self.ready.append(Refusal(self.path, self.parser.CurrentLineNumber, reason))
 
-    def end(self, name: str, text: str) -> None:
-        """See `_XmlGraph`."""
+    def end(self, name: str) -> None:
+        """See `XmlReader`."""
+        text = "".join(self.text or ())
         key = self._key
         if name in {"node", "edge"} and self.open:
             self._finish(self.open[-1])
@@ -282,7 +251,7 @@ class Gexf(_XmlGraph):
         self._mutual = False
 
     def begin(self, name: str, attributes: dict[str, str]) -> None:
-        """See `_XmlGraph`."""
+        """See `XmlReader`."""
         match name:
             case "graph":
                 self._default_type = attributes.get("defaultedgetype", "undirected")
@@ -310,8 +279,9 @@ class Gexf(_XmlGraph):
             case "attvalue" if self.open and attributes.get("value"):
                 self._add_value(self.open[-1], attributes)
 
-    def end(self, name: str, text: str) -> None:
-        """See `_XmlGraph`."""
+    def end(self, name: str) -> None:
+        """See `XmlReader`."""
+        text = "".join(self.text or ())
         if name == "default" and self._attribute is not None and text:
             self._attribute.default = _typed(text, self._attribute.type)
         elif name in {"node", "edge"} and self.open:
