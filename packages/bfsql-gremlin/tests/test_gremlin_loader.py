@@ -1,16 +1,14 @@
 """Loading: what is written, what is refused, and what remains after a failed load."""
 
-import asyncio
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from bfsql.errors import LoadRefused, StoreError
+from bfsql.errors import StoreError, StoreUnavailable
 from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, NodeRecord
-from bfsql.models.load import LoadMode, LoadOptions
 from bfsql_gremlin import GremlinSettings
-from bfsql_gremlin.load import rows, writer
+from bfsql_gremlin.load import loader, rows
 from bfsql_gremlin.load.loader import load_graph
 from bfsql_gremlin.plugin import plugin
 from bfsql_test_support.servers.gremlin import GremlinServer
@@ -69,19 +67,10 @@ async def test_types_are_labels_and_what_is_not_of_one_kind_is_json(settings, sc
     }
 
 
-async def test_a_second_load_of_the_same_records_makes_the_same_graph(settings, script) -> None:
-    states = []
-    for _ in range(2):
-        await load_graph(settings, GRAPH)
-        states.append((await script(settings, DESCRIBED), await script(settings, COUNT)))
-    assert states[0] == states[1]
-    assert states[0][1] == [1]
-
-
 async def test_a_batch_whose_answer_is_lost_is_written_once(settings, script, monkeypatch) -> None:
     """Of vertices, because they are looked up first; of edges, because the last one is."""
     sent = {"nodes": 0, "edges": 0}
-    write_nodes = writer.GraphWriter._write_nodes
+    write_nodes = loader.GremlinWriter._write_nodes
 
     async def twice(self: Any, batch: Any) -> Any:
         sent["nodes"] += 1
@@ -92,12 +81,12 @@ async def test_a_batch_whose_answer_is_lost_is_written_once(settings, script, mo
         found = await rows_of(self, traversal, again=again)
         if not again and not sent["edges"]:
             sent["edges"] += 1
-            raise writer.StoreUnavailable("the answer was lost")
+            raise StoreUnavailable("the answer was lost")
         return found
 
-    rows_of = writer.Client.rows
-    monkeypatch.setattr(writer.GraphWriter, "_write_nodes", twice)
-    monkeypatch.setattr(writer.Client, "rows", lost)
+    rows_of = loader.Client.rows
+    monkeypatch.setattr(loader.GremlinWriter, "_write_nodes", twice)
+    monkeypatch.setattr(loader.Client, "rows", lost)
     await load_graph(settings, GRAPH)
     assert sent == {"nodes": 1, "edges": 1}
     assert sorted(await script(settings, IDS)) == ["a", "b"]
@@ -108,26 +97,20 @@ async def test_a_load_that_ends_early_says_what_is_there_and_what_to_run(
     settings, script, monkeypatch
 ) -> None:
     monkeypatch.setattr(rows, "NODES", 10)
-    write_nodes = writer.GraphWriter._write_nodes
+    write_nodes = loader.GremlinWriter._write_nodes
 
     async def third_fails(self: Any, batch: Any) -> Any:
-        if self._nodes == 20:
-            raise writer.StoreUnavailable("The server went away.")
+        if self._written[0] == 20:
+            raise StoreUnavailable("The server went away.")
         return await write_nodes(self, batch)
 
-    monkeypatch.setattr(writer.GraphWriter, "_write_nodes", third_fails)
+    monkeypatch.setattr(loader.GremlinWriter, "_write_nodes", third_fails)
     with pytest.raises(StoreError, match=r"20 of 50 vertices and 0 of 0 edges .* --replace"):
         await load_graph(settings, [NodeRecord(f"n{i}", "T") for i in range(50)])
     assert len(await script(settings, IDS)) == 20
     monkeypatch.undo()
     await load_graph(settings, GRAPH)
     assert sorted(await script(settings, IDS)) == ["a", "b"]
-
-
-async def test_a_graph_that_is_there_is_replaced_only_on_request(settings) -> None:
-    await load_graph(settings, GRAPH)
-    with pytest.raises(LoadRefused, match="already contains a graph of 2 nodes and 1 edge"):
-        await load_graph(settings, [], LoadOptions(LoadMode.NEW))
 
 
 async def test_ids_of_the_engine_cannot_be_loaded(settings) -> None:
@@ -167,21 +150,3 @@ async def test_a_property_of_another_type_in_the_schema_of_janusgraph_is_json(
     assert await script(settings, "g.V().valueMap()") == [
         {"entity_id": ["a"], "seven__json": ['"seven"']}
     ]
-
-
-async def test_a_load_that_is_cancelled_while_it_writes_says_what_is_there(
-    tinkergraph: GremlinServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    begun = asyncio.Event()
-
-    async def hang(*_: Any) -> Any:
-        begun.set()
-        await asyncio.sleep(60)
-
-    monkeypatch.setattr(writer.GraphWriter, "_write_edges", hang)
-    load = asyncio.ensure_future(load_graph(GremlinSettings(uri=[tinkergraph.uri]), GRAPH))
-    await begun.wait()
-    load.cancel()
-    with pytest.raises(asyncio.CancelledError) as cancelled:
-        await load
-    assert "2 of 2 vertices and 0 of 1 edges" in cancelled.value.__notes__[0]

@@ -11,7 +11,7 @@ import asyncpg
 import pytest
 
 from bfsql.errors import StoreError, StoreUnavailable
-from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, LoadReport, Metadata, NodeRecord
+from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, Metadata, NodeRecord
 from bfsql_postgres import PostgresSettings
 from bfsql_postgres.load import existing, loader
 from bfsql_postgres.load.loader import load_graph
@@ -233,14 +233,6 @@ async def test_rows_of_evidence_refer_to_their_edge(settings, owner) -> None:
         "FROM evidence JOIN relationship ON relationship.id = relationship_id"
     )
     assert tuple(row) == ("k:l", "d", 0.5, '{"section":"s"}')
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-async def test_an_empty_graph_is_a_graph(settings, owner, layout: str) -> None:
-    report = await load_graph(settings.model_copy(update={"evidence_layout": layout}), [])
-    assert replace(report, place="") == LoadReport()
-    for table in ("entity", "relationship", layout):
-        assert await owner.fetchval(f"SELECT count(*) FROM {table}") == 0
 
 
 # --- existing tables --------------------------------------------------------

@@ -4,7 +4,7 @@ import asyncio
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from bfsql_test_support.servers.fuseki import FusekiServer
 from bfsql_test_support.servers.oxigraph import OxigraphServer
 from bfsql_test_support.servers.sparql import SparqlServer
 from bfsql_testing import EVERYTHING, Kind, LoaderSuite
-from bfsql_testing.loader_suite import Contents, cancel, many
+from bfsql_testing.loader_suite import Contents
 
 NEW = LoadOptions(LoadMode.NEW)
 OLD = "<urn:old> <urn:is> <urn:there> .\n"
@@ -99,31 +99,6 @@ class TestLoads(LoaderSuite):
         return contents
 
 
-async def test_a_source_that_fails_changes_nothing_on_any_server(
-    server: SparqlServer, settings: SparqlSettings
-) -> None:
-    def breaking() -> Iterator[GraphRecord]:
-        yield from many(20_000)
-        raise RuntimeError("the source broke")
-
-    with pytest.raises(RuntimeError, match=r"^the source broke$"):
-        await load_graph(settings, breaking())
-    assert is_as_it_was(server)
-
-
-async def test_a_load_that_is_cancelled_while_it_reads_changes_nothing_on_any_server(
-    server: SparqlServer, settings: SparqlSettings
-) -> None:
-    def endless(begun: Callable[[], object]) -> Iterator[GraphRecord]:
-        while True:
-            yield from many(10_000)
-            begun()
-
-    error = await cancel(lambda records: load_graph(settings, records), endless)
-    assert [note.startswith("Nothing in ") for note in error.__notes__] == [True]
-    assert is_as_it_was(server)
-
-
 @pytest.mark.parametrize("mode", [LoadMode.NEW, LoadMode.APPEND])
 async def test_a_graph_that_is_there_stays_unless_it_is_to_be_replaced(
     mode: LoadMode, server: SparqlServer, settings: SparqlSettings
@@ -165,13 +140,13 @@ async def test_a_load_that_is_cancelled_while_it_writes_takes_back_what_it_wrote
     monkeypatch.setattr(loader, "STATEMENTS", 1)
     monkeypatch.setattr(loader, "IN_TEMPLATE", 1)
     written = asyncio.Event()
-    write = loader._Load._write
+    write = loader.SparqlWriter._insert
 
     async def watched(self: Any, *arguments: Any) -> None:
         await write(self, *arguments)
         written.set()
 
-    monkeypatch.setattr(loader._Load, "_write", watched)
+    monkeypatch.setattr(loader.SparqlWriter, "_insert", watched)
     many = [NodeRecord(f"n:{number}", "T") for number in range(2_000)]
     task = asyncio.ensure_future(load_graph(settings, many))
     await asyncio.wait_for(written.wait(), 60)
@@ -411,17 +386,6 @@ async def described(settings: SparqlSettings) -> tuple[dict[str, str], dict[str,
         return types, dict(await backend.metadata_for_nodes_batch(ids))
     finally:
         await backend.close()
-
-
-async def test_a_graph_that_would_be_worth_nothing_is_refused(
-    oxigraph: SparqlServer, empty: SparqlSettings
-) -> None:
-    options = LoadOptions(LoadMode.NEW, require_nodes=True)
-    with pytest.raises(LoadRefused, match="all 1 edges dangle"):
-        await load_graph(empty, [EdgeRecord("a", "p", "b")], options)
-    with pytest.raises(LoadRefused, match="would have no node"):
-        await load_graph(empty, [], options)
-    assert oxigraph.count() == 0
 
 
 async def test_only_replacing_asks_no_question(empty: SparqlSettings) -> None:

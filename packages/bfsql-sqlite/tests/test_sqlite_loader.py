@@ -68,12 +68,6 @@ class TestLoads(SqlLoaderSuite):
         return metadata
 
 
-async def test_what_cannot_be_stored_is_refused_with_the_reason(load) -> None:
-    report = await load([NodeRecord("a\ud800", "thing"), NodeRecord("b", "thing")])
-    assert "surrogate" in report.refusals[0].reason
-    assert str(report.refusals[0]).startswith("node 'a\\ud800': ")
-
-
 async def test_a_document_whose_id_is_no_text_is_evidence_of_its_edge(opened) -> None:
     item = {"document_id": "half \ud800", "text_span": "so"}
     records = [NodeRecord("a", "T"), EdgeRecord("a", "P", "a"), EvidenceRecord("a", "P", "a", item)]

@@ -6,11 +6,10 @@ import asyncio
 import json
 import unicodedata
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from contextlib import contextmanager
 from typing import Any, Generic, TypeVar
 
 from bfsql import call
-from bfsql.errors import LoadRefused, SourceError, StoreError
+from bfsql.errors import LoadRefused, SourceError
 from bfsql.masking import shorten
 from bfsql.models.load import LoadOptions, LoadReport
 from bfsql.models.matching import LONGEST
@@ -144,28 +143,6 @@ def graph_is_there(
         deletes = "--replace deletes it; to" if nodes is not None else "To"
         advice = f"{deletes} keep it, {elsewhere}."
     return LoadRefused(f"Nothing was loaded: {place} already contains a graph{size}. {advice}")
-
-
-@contextmanager
-def reporting_leftovers(leftovers: Callable[[], str]) -> Iterator[None]:
-    """Add the content of the store to the error that ends a load which is not one transaction.
-
-    Args:
-        leftovers: Returns a sentence on what the store contains at this moment.
-
-    Raises:
-        StoreError: As raised in the block, of the same class, with the sentence. A cancellation
-            has it as a note.
-    """
-    try:
-        yield
-    except LoadRefused:  # before anything was changed
-        raise
-    except StoreError as error:
-        raise type(error)(f"{error} {leftovers()}") from error
-    except asyncio.CancelledError as cancelled:
-        cancelled.add_note(leftovers())
-        raise
 
 
 def _refuse(report: LoadReport, record: GraphRecord, reason: str, *, strict: bool) -> None:

@@ -19,7 +19,8 @@ from __future__ import annotations
 
 import sqlite3
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, closing
 from itertools import chain, groupby
 from operator import itemgetter
@@ -33,6 +34,7 @@ from bfsql.loading.intake import (
     BATCH,
     EXAMPLES,
     Merging,
+    T,
     Worker,
     accepted,
     merged_node,
@@ -78,6 +80,8 @@ CREATE TABLE evidence (
 -- What becomes of the first of records that are merged; the others are deleted.
 CREATE TABLE merged_node (d INTEGER PRIMARY KEY, type TEXT, metadata);
 CREATE TABLE merged_edge (e INTEGER PRIMARY KEY, items INTEGER, metadata);
+-- What the store itself calls nodes that are written.
+CREATE TABLE written (n INTEGER PRIMARY KEY, own NOT NULL);
 """
 
 _DESCRIBE = "INSERT INTO described (n, type, metadata) VALUES (?, ?, ?)"
@@ -182,6 +186,8 @@ class StagedNode(NamedTuple):
     entity_type: str
     metadata: dict[str, Any]
     """Further types stand in `other_types`."""
+    number: int
+    """Its number in the staging."""
 
 
 class StagedEdge(NamedTuple):
@@ -192,6 +198,8 @@ class StagedEdge(NamedTuple):
     object: str
     metadata: dict[str, Any]
     """Evidence stands in `provenance`."""
+    ends: tuple[Any, Any]
+    """What the store calls subject and object; None unless `note_own_ids` was told."""
 
 
 class EdgeGroup(NamedTuple):
@@ -296,6 +304,7 @@ class Staging:
         self._described: list[tuple[Any, ...]] = []
         self._edges: list[tuple[Any, ...]] = []
         self._evidence: list[tuple[Any, ...]] = []
+        self._own_ids: deque[Sequence[Any]] = deque()
 
     def close(self) -> None:
         """Close the file."""
@@ -492,18 +501,34 @@ class Staging:
 
     def nodes(self) -> Iterator[StagedNode]:
         """Every node, by id."""
-        for id_, entity_type, data in self.connection.execute(
-            "SELECT id, type, metadata FROM described JOIN node USING (n) ORDER BY id"
+        for number, id_, entity_type, data in self.connection.execute(
+            "SELECT n, id, type, metadata FROM described JOIN node USING (n) ORDER BY id"
         ):
-            yield StagedNode(id_, entity_type, self._codec.decode(data))
+            yield StagedNode(id_, entity_type, self._codec.decode(data), number)
 
     def edges(self) -> Iterator[StagedEdge]:
         """Every edge, by subject, predicate and object."""
-        for subject, predicate, object_, data in self.connection.execute(
-            "SELECT a.id, name, b.id, metadata FROM edge JOIN node AS a ON a.n = s "
-            "JOIN predicate USING (p) JOIN node AS b ON b.n = o ORDER BY 1, 2, 3"
+        for subject, predicate, object_, data, *ends in self.connection.execute(
+            "SELECT a.id, name, b.id, metadata, x.own, y.own FROM edge JOIN node AS a ON a.n = s "
+            "JOIN predicate USING (p) JOIN node AS b ON b.n = o LEFT JOIN written AS x ON x.n = s "
+            "LEFT JOIN written AS y ON y.n = o ORDER BY 1, 2, 3"
         ):
-            yield StagedEdge(subject, predicate, object_, self._codec.decode(data))
+            yield StagedEdge(subject, predicate, object_, self._codec.decode(data), (*ends,))
+
+    # --- what the store calls it ------------------------------------------------
+
+    def note_own_ids(self, pairs: Iterable[Sequence[Any]]) -> None:
+        """Note what the store calls nodes: pairs of a node's number and the store's own id."""
+        self._own_ids.extend(pairs)
+
+    def with_own_ids(self, items: Iterator[T]) -> Iterator[T]:
+        """The items; what was noted before one of them is made, or returned, is in the file."""
+        for item in chain((None,), items):
+            if item is not None:
+                yield item
+            # In the thread that reads the file, so that no other thread uses its connection.
+            pairs = [self._own_ids.popleft() for _ in range(len(self._own_ids))]
+            self.connection.executemany("INSERT OR REPLACE INTO written VALUES (?, ?)", pairs)
 
     def tell(self, phase: str, share: float | None = None) -> None:
         """Report progress, as `bfsql.models.load.Progress` has it."""

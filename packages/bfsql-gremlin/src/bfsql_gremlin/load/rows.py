@@ -8,8 +8,7 @@ whole numbers, all floats or all flags is a property; every other value is JSON 
 from __future__ import annotations
 
 import re
-from collections import deque
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -36,21 +35,15 @@ _JANUSGRAPH_RESERVES = frozenset({"vertex", "element", "edge", "property", "labe
 _KINDS = {str: "String", int: "Long", float: "Double", bool: "Boolean"}
 
 _TABLES = """
-CREATE TABLE written (id TEXT PRIMARY KEY, own NOT NULL);
 CREATE TABLE supplied (document TEXT, subject TEXT, predicate TEXT, object TEXT);
 CREATE INDEX supplied_document ON supplied (document);
-"""
-# In the order of the edges of the staging.
-_ENDS = """
-SELECT a.own, b.own FROM edge JOIN node AS x ON x.n = s JOIN predicate USING (p)
-JOIN node AS y ON y.n = o JOIN written AS a ON a.id = x.id JOIN written AS b ON b.id = y.id
-ORDER BY x.id, name, y.id
 """
 
 
 class VertexRow(NamedTuple):
-    """A vertex to write."""
+    """A vertex to write; `number` is that of the staging."""
 
+    number: int
     id: str
     type: str
     properties: dict[str, Any]
@@ -141,7 +134,6 @@ class GraphRows:
     def __init__(self, staging: Staging, names: Names) -> None:
         staging.connection.executescript(_TABLES)
         self._staging = staging
-        self._written: deque[tuple[str, Any]] = deque()
         self.names = names
         self.kinds: dict[str, str | None] = {}
         """The Java type of a key's values; None if they differ or need JSON."""
@@ -183,15 +175,14 @@ class GraphRows:
         taken = {settings.id_property, settings.type_property} - {LABEL}
         rows = (
             VertexRow(
+                node.number,
                 node.id,
                 node.entity_type,
                 self._properties(node.metadata, taken) | self._supplied(node.id),
             )
             for node in self._staging.nodes()
         )
-        for batch in _batches(rows, NODES):
-            self._flush()
-            yield batch
+        return _batches(rows, NODES)
 
     def _supplied(self, document: str) -> dict[str, str]:
         """The property with the edges for which a node supplied evidence."""
@@ -199,24 +190,14 @@ class GraphRows:
         edges = self._staging.connection.execute(query, (document,)).fetchall()
         return {SUPPLIED: encode([list(edge) for edge in edges])} if edges else {}
 
-    def note_written(self, pairs: Iterable[tuple[str, Any]]) -> None:
-        """Store the engine's own ids of nodes by their ids."""
-        self._written.extend(pairs)
-
     def edges(self) -> Iterator[list[EdgeRow]]:
         """Every edge between written nodes, in batches."""
-        self._flush()
-        ends = self._staging.connection.execute(_ENDS)
         rows = (
             EdgeRow(_own(s), edge.predicate, _own(o), self._properties(edge.metadata))
-            for (s, o), edge in zip(ends, self._staging.edges(), strict=True)
+            for edge in self._staging.edges()
+            for s, o in (edge.ends,)
         )
-        yield from _batches(rows, EDGES)
-
-    def _flush(self) -> None:
-        # In the thread that reads the staging, so that no other thread uses its connection.
-        pairs = [self._written.popleft() for _ in range(len(self._written))]
-        self._staging.connection.executemany("INSERT OR REPLACE INTO written VALUES (?, ?)", pairs)
+        return _batches(rows, EDGES)
 
     def _properties(
         self, metadata: dict[str, Any], reserved: Collection[str] = ()
@@ -229,9 +210,7 @@ class GraphRows:
 
 
 def _batches(rows: Iterator[Any], most: int) -> Iterator[list[Any]]:
-    sized = ((row, _size(row.properties)) for row in rows)
-    for batch in batches(sized, lambda row: (1, row[1]), lambda: most, BATCH_BYTES):
-        yield [row for row, _ in batch]
+    return batches(rows, lambda row: (1, _size(row.properties)), lambda: most, BATCH_BYTES)
 
 
 def _kind(value: Any) -> str | None:

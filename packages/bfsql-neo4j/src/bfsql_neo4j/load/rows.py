@@ -7,8 +7,7 @@ a reader that merges them finds the same `provenance` as merging in memory.
 from __future__ import annotations
 
 import pickle
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -25,14 +24,12 @@ BATCH = 5_000
 BATCH_BYTES = 4_000_000
 """Approximate limit of the bytes written in one transaction, unless one row has more."""
 
-_TABLES = "CREATE TABLE written (n INTEGER PRIMARY KEY, element TEXT NOT NULL)"
-
 _LABELS = "SELECT DISTINCT type FROM described ORDER BY 1"
 
 _NODES = "SELECT type, n, id, metadata FROM described JOIN node USING (n) ORDER BY type, id"
 
 _RELATIONSHIPS = """
-SELECT s, p, o, 0 AS passage, e AS place, metadata, name, a.element, b.element
+SELECT s, p, o, 0 AS passage, e AS place, metadata, name, a.own, b.own
 FROM edge JOIN predicate USING (p) JOIN written AS a ON a.n = s JOIN written AS b ON b.n = o
 UNION ALL SELECT s, p, o, 1, rowid, item, NULL, NULL, NULL FROM passage
 ORDER BY 2, 1, 3, 4, 5
@@ -107,58 +104,42 @@ class GraphRows:
     """
 
     def __init__(self, staging: Staging) -> None:
-        staging.connection.execute(_TABLES)
         self._staging = staging
-        self._written: deque[Sequence[Any]] = deque()
 
     def labels(self) -> list[str]:
         """The labels of all nodes, sorted."""
         return [label for (label,) in self._staging.connection.execute(_LABELS)]
 
-    def number_of_relationships(self) -> int:
-        """The number of relationships to write, one per record."""
-        ((number,),) = self._staging.connection.execute("SELECT count(*) FROM edge")
-        return int(number)
-
-    def nodes(self, id_property: Callable[[str], str]) -> Iterator[Batch]:
+    def nodes(self, id_property: Mapping[str, str]) -> Iterator[Batch]:
         """Every node, label by label.
 
         Args:
-            id_property: Returns the property that holds the id of nodes with a label.
+            id_property: For every label, the property that holds the id of its nodes.
         """
         found = self._staging.connection.execute(_NODES)
         for label, group in groupby(found, itemgetter(0)):
-            taken = (id_property(label),)
+            taken = (id_property[label],)
             rows = (
                 ([n, entity_id, to_properties(_unpacked(data), taken)], len(data))
                 for _, n, entity_id, data in group
             )
             for batch in _batches(rows):
-                self._flush()
                 yield Batch(label, batch)
 
-    def note_written(self, elements: Iterable[Sequence[Any]]) -> None:
-        """Store the database's names of the nodes: pairs of number and element id."""
-        self._written.extend(elements)
-
     def relationships(self) -> Iterator[Batch]:
-        """Relationships between the written nodes, type by type; counts the edges."""
-        self._flush()
+        """Relationships between the written nodes, type by type; counts the edges.
+
+        They are parallel as the records are, which `report.edges` counts at first.
+        """
         groups = self._staging.edge_groups(_RELATIONSHIPS)
         for predicate, of_type in groupby(groups, lambda group: str(group.row[6])):
             rows = (row for group in of_type for row in self._of_edge(group))
             for batch in _batches(rows):
                 yield Batch(predicate, batch)
 
-    def _flush(self) -> None:
-        # In the thread that reads the staging, so that no other thread uses its connection.
-        pairs = [self._written.popleft() for _ in range(len(self._written))]
-        self._staging.connection.executemany("INSERT INTO written VALUES (?, ?)", pairs)
-
     def _of_edge(self, group: EdgeGroup) -> Iterator[tuple[Row, int]]:
         """One row per record, with its size in bytes."""
-        report = self._staging.report
-        report.edges += 1
+        self._staging.report.edges -= group.number - 1
         start, end = group.row[7:]
         size = group.length // group.number
         records, documents = self._with_evidence(group)
