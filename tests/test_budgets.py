@@ -8,10 +8,9 @@ import re
 import tomllib
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 ROOT = Path(__file__).parent.parent
 CONFIGURATION = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
@@ -35,6 +34,12 @@ def show(title: str, table: str) -> None:
 
 def number_of_lines(path: Path) -> int:
     return len(path.read_text("utf-8").splitlines())
+
+
+@cache
+def trees() -> dict[str, ast.Module]:
+    """The syntax of each file of the source."""
+    return {file: ast.parse(path.read_text("utf-8")) for file, path in sorted(SOURCES.items())}
 
 
 def products_of(file: str) -> list[str]:
@@ -70,21 +75,11 @@ def constants(module: ast.Module) -> Iterator[tuple[int, str]]:
                 yield statement.lineno, ast.unparse(target)
 
 
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
-        ("A = 1", ["A"]),
-        ("A: float = -0.5", ["A"]),
-        ("A = B = 1 << 20", ["A", "B"]),
-        ("A = True", []),
-        ("A = '1'", []),
-        ("A = (1, 2)", []),
-        ("A: int", []),
-        ("def f(): A = 1", []),
-    ],
-)
-def test_a_numeric_constant_is_a_number_that_a_module_gives_a_name(text: str, names: list[str]):
-    assert [name for _, name in constants(ast.parse(text))] == names
+def test_a_numeric_constant_is_a_number_that_a_module_gives_a_name():
+    for text in ("A = 1", "A: float = -0.5", "A = B = 1 << 20"):
+        assert [name for _, name in constants(ast.parse(text))] == re.findall("[AB]", text)
+    for text in ("A = True", "A = '1'", "A = (1, 2)", "A: int", "def f(): A = 1"):
+        assert [*constants(ast.parse(text))] == [], text
 
 
 def test_each_product_is_within_its_lines_and_each_file_counts_to_one():
@@ -116,9 +111,7 @@ def test_the_page_is_within_its_lines_of_javascript():
 
 def test_numeric_constants_are_within_their_number():
     names = [
-        f"{file}:{line} {name}"
-        for file, path in sorted(SOURCES.items())
-        for line, name in constants(ast.parse(path.read_text("utf-8")))
+        f"{file}:{line} {name}" for file, tree in trees().items() for line, name in constants(tree)
     ]
     most = BUDGETS["budget"]["numeric-constants"]
     table = "\n".join([*names, f"{len(names)} of {most}"])
@@ -130,8 +123,8 @@ def test_no_definition_is_named_by_a_participle_alone():
     definitions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
     names = [
         f"{file}:{node.lineno} {node.name}"
-        for file, path in sorted(SOURCES.items())
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        for file, tree in trees().items()
+        for node in ast.walk(tree)
         if isinstance(node, definitions) and PARTICIPLES.fullmatch(node.name)
     ]
     assert not names

@@ -43,6 +43,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
+from bfsql_test_support.commands import output
 from bfsql_test_support.depth import KIT_OF_EXAMPLES, THOROUGH
 from bfsql_test_support.environments import OFFLINE, Environment, created
 from bfsql_test_support.servers.documentation import (
@@ -97,14 +98,15 @@ NEWCOMERS = {
     "docs/how-to/load-other-formats.md": ("bfsql-core[parquet,rdf]", "bfsql-sqlite"),
     "docs/how-to/connect-a-client.md": ("bfsql-core", "bfsql-sqlite"),
     "docs/how-to/serve-neo4j.md": ("bfsql-core", "bfsql-neo4j"),
-}
+}  # fmt: skip
 """The paths of newcomers: tables, a store of their own, Turtle, a server for others, Neo4j.
 
 In a thorough run, these pages run where only what they install is installed.
 """
 ALONE = ("docs/tutorial/write-a-backend.md", "docs/how-to/load-other-formats.md")
 """Those that do so every day; in a fresh clone, `bfsql demo` starts what the first page does."""
-each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+RUNNING = [page for page in PAGES if MARKED.search(page.read_text("utf-8"))]
+"""The pages with blocks; others are text."""
 
 
 class Reading:
@@ -168,10 +170,8 @@ class Reading:
         return re.sub(" +$", "", printed.decode().replace("\r", ""), flags=re.MULTILINE)
 
     def output(self, *command: str) -> str:
-        where: dict[str, Any] = {"cwd": self.folder, "env": self.environment, "timeout": 120}
-        ran = subprocess.run(command, check=False, capture_output=True, text=True, **where)
-        assert ran.returncode == 0, f"{command}\n{ran.stdout}\n{ran.stderr}"
-        return re.sub(" +$", "", ran.stdout, flags=re.MULTILINE)  # as editors save pages
+        printed = output(*command, cwd=self.folder, env=self.environment, timeout=120)
+        return re.sub(" +$", "", printed, flags=re.MULTILINE)  # as editors save pages
 
 
 @contextmanager
@@ -242,13 +242,12 @@ def environment(
     return made.variables(**OFFLINE, **own, **home)
 
 
-@pytest.mark.parametrize("name", NEWCOMERS)
-def test_the_page_of_a_newcomer_names_the_distributions_that_its_test_installs(name: str) -> None:
-    text = (ROOT / name).read_text("utf-8")
+def test_the_page_of_a_newcomer_names_the_distributions_that_its_test_installs() -> None:
     known = {path.name for path in ROOT.glob("packages/*")}
-    lines = re.findall(r"pip install (.+)$", text, re.MULTILINE)
-    named = {one for line in lines for one in re.findall(r"bfsql-\w+", line) if one in known}
-    assert named == {one.partition("[")[0] for one in NEWCOMERS[name]}
+    for name, installed in NEWCOMERS.items():
+        lines = re.findall(r"pip install (.+)$", (ROOT / name).read_text("utf-8"), re.MULTILINE)
+        named = {one for line in lines for one in re.findall(r"bfsql-\w+", line) if one in known}
+        assert named == {one.partition("[")[0] for one in installed}, name
 
 
 def distributions() -> dict[str, set[str]]:
@@ -275,10 +274,7 @@ def test_every_command_of_a_page_installs_distributions_of_the_clone_from_there(
     for page in [*PAGES, *ROOT.glob("packages/*/README.md")]:
         for command in re.findall(r"pip install((?:[ \n]+[^\s`&#]+)+)", page.read_text("utf-8")):
             named = re.findall(r"(?<![\w/.-])(bfsql-\w+)", command)
-            later = command.split() == [
-                "bfsql-core",
-                "bfsql-neo4j",
-            ]  # once there is a package index
+            later = command.split() == ["bfsql-core", "bfsql-neo4j"]  # once there is an index
             assert later or not known.keys() & {*named}, (page, command)
 
 
@@ -305,7 +301,7 @@ def server(page: Path, request: pytest.FixtureRequest) -> AbstractAsyncContextMa
     return made
 
 
-@each_page
+@pytest.mark.parametrize("page", RUNNING, ids=lambda page: str(page.relative_to(ROOT)))
 async def test_every_block_of_a_page_is_a_file_that_runs_or_what_one_printed(
     page: Path,
     environment: dict[str, str],
@@ -333,21 +329,23 @@ async def test_every_block_of_a_page_is_a_file_that_runs_or_what_one_printed(
                 await reading.run(file, text, place)
 
 
-@each_page
-def test_a_page_has_no_block_without_a_marker_and_no_link_that_leads_nowhere(page: Path) -> None:
-    text = page.read_text("utf-8")
-    assert text.count("```") == 2 * sum(block is not None for *_, block in marked(page))
-    assert [link for link in LINK.findall(text) if not (page.parent / link).exists()] == []
+def test_no_page_has_a_block_without_a_marker_or_a_link_that_leads_nowhere() -> None:
+    for page in PAGES:
+        text = page.read_text("utf-8")
+        blocks = sum(block is not None for *_, block in marked(page))
+        assert text.count("```") == 2 * blocks, page
+        assert [link for link in LINK.findall(text) if not (page.parent / link).exists()] == [], (
+            page
+        )
 
 
-@each_page
-def test_a_file_that_a_page_needs_is_on_it_or_on_a_page_that_it_links_to(page: Path) -> None:
-    linked = [(page.parent / link).resolve() for link in LINK.findall(page.read_text("utf-8"))]
-    near = [page, *(other for other in linked if other in PAGES)]
-    shown = {file for other in near for kind, file, *_ in marked(other) if kind == "file"}
-    shown |= set(linked)
-    needed = {file for kind, file, *_ in marked(page) if kind == "run" and file.suffix != ".py"}
-    assert needed <= shown
+def test_a_file_that_a_page_needs_is_on_it_or_on_a_page_that_it_links_to() -> None:
+    for page in RUNNING:
+        linked = [(page.parent / link).resolve() for link in LINK.findall(page.read_text("utf-8"))]
+        near = [page, *(other for other in linked if other in PAGES)]
+        shown = {file for other in near for kind, file, *_ in marked(other) if kind == "file"}
+        needed = {file for kind, file, *_ in marked(page) if kind == "run" and file.suffix != ".py"}
+        assert needed <= shown | set(linked), page
 
 
 def test_every_snippet_is_on_a_page() -> None:
@@ -361,15 +359,11 @@ def test_the_line_of_the_readme_ends_with_an_answer_in_a_fresh_clone(tmp_path: P
     [line] = re.findall(r"^python3 -m venv .*bfsql demo$", readme, re.MULTILINE)
     clone, home = tmp_path / "clone", tmp_path / "home"
     home.mkdir()
-    subprocess.run(["git", "clone", "--quiet", "--depth=1", f"file://{ROOT}", clone], check=True)
+    output("git", "clone", "--quiet", "--depth=1", f"file://{ROOT}", clone, timeout=300)
     own = {"HOME": str(home), "PATH": os.environ["PATH"]}
     own["PIP_NO_COMPILE"] = "false"  # pip reads it as "no": what runs is compiled as it runs
     own |= {name: os.environ[name] for name in os.environ if name.startswith(("PIP_", "SSL_"))}
-    ran = subprocess.run(
-        ["bash", "-c", line], cwd=clone, env=own, capture_output=True, text=True, check=False
-    )
-    assert ran.returncode == 0, ran.stderr
-    assert "Steven Spielberg 5" in ran.stdout
+    assert "Steven Spielberg 5" in output("bash", "-c", line, cwd=clone, env=own, timeout=600)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -1,26 +1,23 @@
 """Large values in a store: a server's memory stays near its bound, and others are not disturbed."""
 
 import asyncio
-import json
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import pytest
 from pydantic import SecretStr
 
 from bfsql.models import EdgeRecord, NodeRecord
+from bfsql_test_support.clients import Raw, result
 from bfsql_test_support.depth import THOROUGH
-from bfsql_test_support.raw_mcp import HELLO, INITIALIZED, message
 from bfsql_test_support.servers.serve_process import Served, serving
 
 SCALE = 1 if THOROUGH else 10
 MB = 1_000_000
 SLACK = 300 * MB
-ACCEPT = {"Accept": "application/json, text/event-stream", "Mcp-Protocol-Version": "2025-11-25"}
 LARGE = "lorem ipsum dolor " * 1_000
 CALLS: list[tuple[str, dict[str, Any]]] = [
     ("describe_entity", {"id": "n1"}),
@@ -88,18 +85,13 @@ async def neo4j(request: pytest.FixtureRequest, _: Path, count: int, size: int) 
 @asynccontextmanager
 async def client(served: Served) -> AsyncIterator[Callable[[str, dict[str, Any]], Any]]:
     """A session of MCP; calls a tool, and returns the text of its answer."""
-    async with httpx2.AsyncClient(headers=ACCEPT, timeout=120) as http:
-        url = f"{served.url}/mcp"
-        begun = await http.post(url, json=message(0, "initialize", HELLO))
-        http.headers["Mcp-Session-Id"] = begun.headers.get("mcp-session-id", "")
-        await http.post(url, json=INITIALIZED)
+    async with Raw(served) as raw:
+        session = await raw.open()
 
         async def call(tool: str, arguments: dict[str, Any]) -> str:
-            body = message(1, "tools/call", {"name": tool, "arguments": arguments})
-            text = (await http.post(url, json=body)).text
-            [data] = [one for one in text.splitlines() if "jsonrpc" in one]
-            answer = json.loads(data.removeprefix("data:"))["result"]
-            return "\n".join(block["text"] for block in answer["content"])
+            about = {"name": tool, "arguments": arguments}
+            said = result(await raw.post(session, 1, "tools/call", about))
+            return "\n".join(block["text"] for block in said["result"]["content"])
 
         yield call
 

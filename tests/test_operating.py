@@ -1,7 +1,5 @@
 """The files of docs/how-to/operate.md name only options, keys and paths that exist."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

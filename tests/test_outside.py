@@ -3,8 +3,6 @@
 Where the data sets themselves are, a sample of their questions is answered, too.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 import os
@@ -34,86 +32,34 @@ from bfsql_test_support.questions.toolsets import SixTools
 ALL: dict[str, Any] = {"topology_only": True, "max_tokens": 0}
 
 
-@pytest.mark.parametrize(
-    ("cypher", "call"),
-    [
-        (
-            (
-                'MATCH (x0:Ship WHERE x0.flag = "Malta")-[:CALLED_AT]-(x1:Port)\n'
-                "RETURN COUNT(DISTINCT x0)"
-            ),
-            {"seeds": ["Ship[flag=Malta]"], "path": ["-CALLED_AT- Port"], "show": "0", "limit": 0},
-        ),
-        (
-            "MATCH (x0:Ship)-[:CALLED_AT]->(x1:Port)<-[:BORN_IN]-(x2 WHERE x2.age > 30)\nRETURN x2",
-            {
-                "seeds": ["Ship:*"],
-                "path": ["-CALLED_AT-> Port", "<-BORN_IN- *[age>30]"],
-                "show": "2",
-                **ALL,
-            },
-        ),
-        (
-            (
-                'MATCH (x0:Ship WHERE x0.name = "I [2]" AND x0.flag = "a|b")-[:CALLED_AT]-(x1:Port)'
-                "\nRETURN x0.built\nORDER BY x0.built DESC\nLIMIT 1"
-            ),
-            {
-                "seeds": ['Ship[name="I [2]"][flag="a|b"]'],
-                "path": ["-CALLED_AT- Port"],
-                "show": "0",
-                "fields": ["built"],
-                "sort_by": "-built",
-                "limit": 1,
-            },
-        ),
-        (  # a fork, and a fork within it: the longest chain is the path
-            (
-                "MATCH (x0:Ship)-[:OWNED_BY]-(x4:Firm)\n"
-                'MATCH (x0:Ship)-[:CALLED_AT]-(x1:Port)-[:IN]-(x3:Land WHERE x3.code = "MT")\n'
-                "MATCH (x1:Port)-[:BORN_IN]-(x2:Person)-[:OWNS]-(x5:Firm)\n"
-                "RETURN x0.name"
-            ),
-            {
-                "seeds": ["Ship[-OWNED_BY- Firm]"],
-                "path": ["-CALLED_AT- Port[-BORN_IN- Person -OWNS- Firm]", "-IN- Land[code=MT]"],
-                "show": "0",
-                "fields": ["name"],
-                "max_tokens": 0,
-            },
-        ),
-        (  # a chain that hangs on a node in its middle leaves it in both directions
-            (
-                "MATCH (x0:Ship)-[:CALLED_AT]-(x1:Port)-[:IN]-(x2:Land)\n"
-                "MATCH (x3:Person)-[:BORN_IN]->(x1:Port)-[:TWIN_OF]-(x4:Port)\n"
-                "RETURN x0"
-            ),
-            {
-                "seeds": ["Ship:*"],
-                "path": ["-CALLED_AT- Port[<-BORN_IN- Person][-TWIN_OF- Port]", "-IN- Land"],
-                "show": "0",
-                **ALL,
-            },
-        ),
-        (
-            (
-                "MATCH (x0:Port)-[:TWIN_OF]-(x1:Port)-[:TWIN_OF]-(x2:Port)-[:TWIN_OF]-(x0:Port)\n"
-                "RETURN x0"
-            ),
-            {
-                "seeds": ["Port:*"],
-                "path": ["-TWIN_OF- Port", "-TWIN_OF- Port", "-TWIN_OF- Port"],
-                "show": "0",
-                "where": ["3 = 0"],
-                **ALL,
-            },
-        ),
-        (
-            'MATCH (x0:Ship WHERE x0.flag = "Malta")\nRETURN x0',
-            {"seeds": ["Ship[flag=Malta]"], **ALL},
-        ),
-    ],
-)
+CALLS: list[tuple[str, dict[str, Any]]] = [
+    ('MATCH (x0:Ship WHERE x0.flag = "Malta")-[:CALLED_AT]-(x1:Port)\nRETURN COUNT(DISTINCT x0)',
+     {"seeds": ["Ship[flag=Malta]"], "path": ["-CALLED_AT- Port"], "show": "0", "limit": 0}),
+    ("MATCH (x0:Ship)-[:CALLED_AT]->(x1:Port)<-[:BORN_IN]-(x2 WHERE x2.age > 30)\nRETURN x2",
+     {"seeds": ["Ship:*"], "path": ["-CALLED_AT-> Port", "<-BORN_IN- *[age>30]"], "show": "2",
+      **ALL}),
+    (('MATCH (x0:Ship WHERE x0.name = "I [2]" AND x0.flag = "a|b")-[:CALLED_AT]-(x1:Port)'
+     "\nRETURN x0.built\nORDER BY x0.built DESC\nLIMIT 1"),
+     {"seeds": ['Ship[name="I [2]"][flag="a|b"]'], "path": ["-CALLED_AT- Port"], "show": "0",
+      "fields": ["built"], "sort_by": "-built", "limit": 1}),
+    # a fork, and a fork within it: the longest chain is the path
+    (("MATCH (x0:Ship)-[:OWNED_BY]-(x4:Firm)\n"
+     'MATCH (x0:Ship)-[:CALLED_AT]-(x1:Port)-[:IN]-(x3:Land WHERE x3.code = "MT")\n'
+     "MATCH (x1:Port)-[:BORN_IN]-(x2:Person)-[:OWNS]-(x5:Firm)\nRETURN x0.name"),
+     {"seeds": ["Ship[-OWNED_BY- Firm]"], "show": "0", "fields": ["name"], "max_tokens": 0,
+      "path": ["-CALLED_AT- Port[-BORN_IN- Person -OWNS- Firm]", "-IN- Land[code=MT]"]}),
+    # a chain that hangs on a node in its middle leaves it in both directions
+    (("MATCH (x0:Ship)-[:CALLED_AT]-(x1:Port)-[:IN]-(x2:Land)\n"
+     "MATCH (x3:Person)-[:BORN_IN]->(x1:Port)-[:TWIN_OF]-(x4:Port)\nRETURN x0"),
+     {"seeds": ["Ship:*"], "show": "0", **ALL,
+      "path": ["-CALLED_AT- Port[<-BORN_IN- Person][-TWIN_OF- Port]", "-IN- Land"]}),
+    ("MATCH (x0:Port)-[:TWIN_OF]-(x1:Port)-[:TWIN_OF]-(x2:Port)-[:TWIN_OF]-(x0:Port)\nRETURN x0",
+     {"seeds": ["Port:*"], "path": ["-TWIN_OF- Port"] * 3, "show": "0", "where": ["3 = 0"], **ALL}),
+    ('MATCH (x0:Ship WHERE x0.flag = "Malta")\nRETURN x0', {"seeds": ["Ship[flag=Malta]"], **ALL}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("cypher", "call"), CALLS)
 def test_cypher_becomes_one_call(cypher: str, call: dict[str, Any]) -> None:
     assert translated(parse(cypher)) == call
 

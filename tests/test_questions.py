@@ -1,13 +1,9 @@
 """The suite of questions: true answers, the plans on real stores, and a scripted model."""
 
-from __future__ import annotations
-
 import io
 import json
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +18,11 @@ from bfsql_test_support.questions.stores import Side, in_neo4j, in_postgres, in_
 from bfsql_test_support.questions.suite import Report, Sum, questions_about
 from bfsql_test_support.questions.toolsets import NoTools
 from bfsql_test_support.questions.worlds import Size, World
+from bfsql_test_support.servers.embedding_service import json_body
 from bfsql_test_support.servers.neo4j import Neo4jServer
 from bfsql_test_support.servers.oxigraph import OxigraphServer
 from bfsql_test_support.servers.postgres import PostgresServer
+from bfsql_test_support.servers.stub import Asked, Said, answering
 
 SOME = 4
 """Where a question takes long, one of this many kinds is asked."""
@@ -113,28 +111,14 @@ def scripted(script: Script) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """The address of a server that speaks chat completions, and the requests it has received."""
     asked: list[dict[str, Any]] = []
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            asked.append({"path": self.path, "key": self.headers["Authorization"], **body})
-            message = {"role": "assistant", **script(body["messages"], "tools" in body)}
-            told = json.dumps({"choices": [{"index": 0, "message": message}]}).encode()
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(told)))
-            self.end_headers()
-            self.wfile.write(told)
+    def respond(one: Asked) -> Said:
+        body = json.loads(one.body)
+        asked.append({"path": one.path, "key": one.headers["authorization"], **body})
+        message = {"role": "assistant", **script(body["messages"], "tools" in body)}
+        return json_body(200, {"choices": [{"index": 0, "message": message}]})
 
-        def log_message(self, *_: object) -> None:
-            """Log nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}/v1", asked
-        finally:
-            server.shutdown()
-            thread.join()
+    with answering(respond) as url:
+        yield f"{url}/v1", asked
 
 
 def call(name: str, **arguments: Any) -> dict[str, Any]:

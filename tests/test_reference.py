@@ -142,23 +142,23 @@ def test_every_setting_is_there_with_its_default(heading: str, model: type[BaseM
     assert told == [(option.key, option.default or "") for option in own]
 
 
-@pytest.mark.parametrize("name", [*COMMANDS, *KIT_COMMANDS])
-def test_every_command_is_there_with_its_own_options(name: str) -> None:
-    tool = name.replace("-", "_") in PARAMETERS
-    text = section(page("reference/command-line.md"), f"{'###' if tool else '##'} bfsql {name}")
-    command = bfsql.get_command(click.Context(bfsql), name)
-    assert command is not None
-    ours = {
-        flag
-        for param in command.params
-        if not getattr(param, "hidden", False)
-        for flag in param.opts
-        if flag.startswith("--")
-    }
-    first = {f"--{p.name}" for p in PARAMETERS.get(name.replace("-", "_"), ())[:1]}
-    shared = {"--backend", "--config", "--verbose", "--help-all"}
-    shared |= {"--all", "--json", "--answer-format"} | first if tool else set()
-    assert [flag for flag in sorted(ours - shared) if flag not in text] == []
+def test_every_command_is_there_with_its_own_options() -> None:
+    for name in (*COMMANDS, *KIT_COMMANDS):
+        tool = name.replace("-", "_") in PARAMETERS
+        text = section(page("reference/command-line.md"), f"{'###' if tool else '##'} bfsql {name}")
+        command = bfsql.get_command(click.Context(bfsql), name)
+        assert command is not None
+        ours = {
+            flag
+            for param in command.params
+            if not getattr(param, "hidden", False)
+            for flag in param.opts
+            if flag.startswith("--")
+        }
+        first = {f"--{p.name}" for p in PARAMETERS.get(name.replace("-", "_"), ())[:1]}
+        shared = {"--backend", "--config", "--verbose", "--help-all"}
+        shared |= {"--all", "--json", "--answer-format"} | first if tool else set()
+        assert [flag for flag in sorted(ours - shared) if flag not in text] == [], name
 
 
 def test_every_method_and_field_of_the_backend_contract_is_there() -> None:

@@ -1,7 +1,6 @@
 """`bfsql new-backend` writes a distribution: it is built, installed, tested, served, checked."""
 
 import json
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +11,7 @@ from mcp import Client, StdioServerParameters
 from mcp_types import TextContent
 
 from bfsql.cli import bfsql
+from bfsql_test_support.commands import output
 from bfsql_test_support.depth import THOROUGH
 from bfsql_test_support.distributions import install
 from bfsql_test_support.environments import OFFLINE, Environment
@@ -62,9 +62,7 @@ def test_its_tests_pass_at_once(shop: Environment, written: Path) -> None:
     ids=["linter", "formatter"],
 )
 def test_it_passes_our_own(command: tuple[str, ...], written: Path) -> None:
-    tool = [sys.executable, "-m", *command]
-    done = subprocess.run(tool, cwd=written, check=False, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
+    output(sys.executable, "-m", *command, cwd=written)
 
 
 def test_without_a_loader_it_only_reads_and_its_tests_pass(

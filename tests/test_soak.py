@@ -1,7 +1,5 @@
 """The soak for twenty seconds, or minutes in a thorough run; `nox -s soak` takes thirty minutes."""
 
-from __future__ import annotations
-
 import pytest
 
 from bfsql_test_support.depth import THOROUGH

@@ -1,19 +1,15 @@
 """Traces of servers, as a collector receives them: MCP over HTTP and stdio, the web API, stores."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from gzip import decompress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Self
 
@@ -28,6 +24,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from bfsql.serving import tracing
 from bfsql_test_support.servers.port import HOST
 from bfsql_test_support.servers.serve_process import Served, serving
+from bfsql_test_support.servers.stub import Asked, Said, answering
 
 SECONDS = 60
 NAME = "Tom Hanks"
@@ -64,6 +61,16 @@ class Collector:
     url: str = ""
     bodies: list[bytes] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
+
+    def respond(self, asked: Asked) -> Said:
+        if asked.method == "GET":
+            self.headers.append(asked.headers)
+            return Said(404)
+        assert asked.headers["content-type"] == "application/x-protobuf"
+        assert asked.path == "/v1/traces"
+        zipped = asked.headers.get("content-encoding") == "gzip"
+        self.bodies.append(decompress(asked.body) if zipped else asked.body)
+        return Said()
 
     def spans(self) -> list[Span]:
         """All spans so far."""
@@ -110,35 +117,8 @@ def value_of(value: Any) -> Any:
 @pytest.fixture(scope="module")
 def collector() -> Iterator[Collector]:
     made = Collector()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            if self.headers.get("Content-Encoding") == "gzip":
-                body = decompress(body)
-            assert self.headers["Content-Type"] == "application/x-protobuf"
-            assert self.path == "/v1/traces"
-            made.bodies.append(body)
-            self.send_response(200)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-
-        def do_GET(self) -> None:
-            made.headers.append({name.lower(): value for name, value in self.headers.items()})
-            self.send_response(404)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with ThreadingHTTPServer((HOST, 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        made.url = f"http://{HOST}:{server.server_port}"
+    with answering(made.respond) as made.url:
         yield made
-        server.shutdown()
-        thread.join()
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,6 @@
 """Types and layers of imports: checked among the tests, while others wait for servers."""
 
 import os
-import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Iterable
@@ -10,6 +9,8 @@ from itertools import takewhile
 from pathlib import Path
 
 import grimp
+
+from bfsql_test_support.commands import output
 
 ROOT = Path(__file__).parent.parent
 SUPPORT = "tests/support/bfsql_test_support"
@@ -27,15 +28,7 @@ PACKAGES = [path.parent.name for path in ROOT.glob("packages/*/src/*/__init__.py
 def run(command: list[str], **more: str) -> None:
     """Run a command of this environment in the project's folder; it has to find nothing."""
     program = Path(sys.executable).with_name(command[0])
-    done = subprocess.run(
-        [program, *command[1:]],
-        cwd=ROOT,
-        env=os.environ | more,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    output(program, *command[1:], cwd=ROOT, env=os.environ | more, timeout=900)
 
 
 def test_mypy_finds_nothing_in_the_project_or_a_new_backend(tmp_path: Path) -> None:

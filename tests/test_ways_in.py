@@ -1,7 +1,5 @@
 """Sets, relations, groups, measures and walks are answered alike in every way in."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """Concurrent calls are limited, in total and per client, and no client starves the others."""
 
-from __future__ import annotations
-
 import asyncio
 from contextlib import AsyncExitStack
 

@@ -1,9 +1,6 @@
 """The operator's bounds hold over HTTP, whatever a caller requests."""
 
-from __future__ import annotations
-
 import json
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +12,7 @@ from click.testing import CliRunner
 
 import bfsql
 from bfsql.cli.command import bfsql as command_line
+from bfsql_test_support.commands import output
 from bfsql_test_support.servers.serve_process import Served, serving
 
 LEAVES = 4_000
@@ -36,8 +34,7 @@ def hub_db(tmp_path_factory: pytest.TempPathFactory, programs: Path) -> Path:
     pairs = ({"from": "hub", "type": "has", "to": f"leaf:{n}"} for n in range(LEAVES))
     edges.write_text("".join(f"{json.dumps(edge)}\n" for edge in pairs))
     path = folder / "hub.db"
-    command = [programs / "bfsql", "load", str(nodes), str(edges), "--path", str(path)]
-    subprocess.run(command, check=True, capture_output=True, timeout=60)
+    output(programs / "bfsql", "load", nodes, edges, "--path", path)
     return path
 
 

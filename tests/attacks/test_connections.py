@@ -1,23 +1,22 @@
 """Hostile HTTP connections: idle, slow, half sent, unread; other clients are still served."""
 
-from __future__ import annotations
-
 import asyncio
-import os
 import resource
 import select
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import httpx2
+import psutil
 import pytest
 from mcp import Client
 
 from bfsql.models import NodeRecord
 from bfsql.serving.connections import Connections
 from bfsql_sqlite import SqliteSettings, load_graph
+from bfsql_test_support.clients import answers, until
 from bfsql_test_support.servers.gate import served_gate
 from bfsql_test_support.servers.serve_process import Served, serving
 
@@ -27,7 +26,6 @@ HALF_A_BODY = (
     b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
     b"Accept: application/json, text/event-stream\r\nContent-Length: 900000\r\n\r\n{"
 )
-ERAS = ("auto", "legacy")
 
 
 @contextmanager
@@ -45,27 +43,9 @@ def connected(
         yield sockets
 
 
-async def answers(server: Served) -> None:
-    """Check that a client of each protocol era gets an answer."""
-    for era in ERAS:
-        async with Client(f"{server.url}/mcp", mode=era, read_timeout_seconds=30) as client:
-            answer = await client.call_tool("search_entities", {"query": "Top Gun"})
-            assert not answer.is_error, answer
-
-
 def processor_seconds(server: Served) -> float:
-    fields = Path(f"/proc/{server.pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def open_files(server: Served) -> int:
-    return len([*Path(f"/proc/{server.pid}/fd").iterdir()])
-
-
-async def wait_for(condition: Callable[[], bool], seconds: float = 30) -> None:
-    async with asyncio.timeout(seconds):
-        while not condition():  # noqa: ASYNC110 - the server sends no signal
-            await asyncio.sleep(0.05)
+    spent = psutil.Process(server.pid).cpu_times()
+    return float(spent.user + spent.system)
 
 
 def closed(connection: socket.socket) -> bool:
@@ -106,7 +86,7 @@ async def test_connections_that_have_a_call_under_way_are_not_cut_for_others(
     ):
         async with Client(f"{server.url}/mcp", mode="legacy") as client:
             with connected(server, 50, HALF_A_HEAD):
-                await wait_for(lambda: all(map(closed, silent)))
+                await until(lambda: all(map(closed, silent)))
                 answer = await client.call_tool("describe_schema", {})
                 assert not answer.is_error
 
@@ -121,11 +101,11 @@ async def test_slow_and_silent_clients_are_cut_and_idle_sessions_are_not(films_d
         async with Client(f"{server.url}/mcp", mode="legacy") as client:
             for slow in (*heads, *bodies):
                 assert slow.recv(1_000).startswith(b"HTTP/1.1 408 ")
-                await wait_for(lambda one=slow: closed(one))
+                await until(lambda one=slow: closed(one))
             # The client's own connections have been idle for longer than this one, and so are
             # closed before it: none is closed while the call is sent.
             with connected(server, 1, SILENT) as silent:
-                await wait_for(lambda: closed(silent[0]))
+                await until(lambda: closed(silent[0]))
             assert not (await client.call_tool("describe_schema", {})).is_error
 
 
@@ -179,11 +159,11 @@ async def test_a_process_without_files_sheds_connections_and_says_so_once(films_
     with serving("--path", str(films_db)) as server:
         await answers(server)
         process = server.pid
-        few = open_files(server) + 10
+        few = psutil.Process(server.pid).num_fds() + 10
         before = resource.prlimit(process, resource.RLIMIT_NOFILE)
         resource.prlimit(process, resource.RLIMIT_NOFILE, (few, before[1]))
         with connected(server, 100, SILENT) as silent:
-            await wait_for(lambda: sum(map(closed, silent)) >= 80)
+            await until(lambda: sum(map(closed, silent)) >= 80)
             spent = processor_seconds(server)
             await asyncio.sleep(1)
             assert processor_seconds(server) - spent < 0.5

@@ -1,7 +1,5 @@
 """The work of a call ends with the call, whatever an author put into one record."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json
@@ -28,6 +26,7 @@ from bfsql.models.merge import combined, fold
 from bfsql.models.records import EdgeRecord, GraphRecord, NodeRecord
 from bfsql_jsonld import documents
 from bfsql_sqlite import SqliteSettings, load_graph
+from bfsql_test_support.depth import THOROUGH
 from bfsql_test_support.servers.serve_process import serving
 
 DEADLINE = 0.3
@@ -159,9 +158,7 @@ def worked(pid: int, wait: Callable[[float], int | None], until: float) -> float
     """Seconds of processor time that a process has used, when they are so many or it has ended.
 
     Args:
-        pid: Its id.
         wait: Waits so many seconds for its end, and returns its exit code.
-        until: The seconds.
     """
     used = 0.0
     while used < until and wait(0.02) is None:
@@ -174,7 +171,7 @@ def worked(pid: int, wait: Callable[[float], int | None], until: float) -> float
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 @pytest.mark.parametrize("file", LOADS)
-@pytest.mark.parametrize("seconds", [1.0, 2.0, 4.0])
+@pytest.mark.parametrize("seconds", [1.0, 2.0, 4.0] if THOROUGH else [1.0, 4.0])
 def test_a_signal_ends_the_load_of_a_hard_record_and_leaves_the_store(
     tmp_path: Path, file: str, seconds: float
 ) -> None:

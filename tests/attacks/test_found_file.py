@@ -1,7 +1,6 @@
 """Attacks by a `bfsql.toml` and other files that lie in the working directory."""
 
 import re
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +16,7 @@ from bfsql_neo4j import Neo4jSettings
 from bfsql_postgres import PostgresSettings
 from bfsql_sparql import SparqlSettings
 from bfsql_sqlite import SqliteSettings
+from bfsql_test_support import commands
 
 MODELS: dict[str, type[ServeSettings | BackendSettings]] = {
     "the server": ServeSettings,
@@ -86,19 +86,17 @@ SETTINGS = {
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize("name", SETTINGS)
-def test_a_found_file_ends_every_command_that_it_would_subvert(
-    run: Run, command: str, name: str
-) -> None:
+def test_a_found_file_ends_every_command_that_it_would_subvert(run: Run, command: str) -> None:
     Path("word").write_text("raise SystemExit(7)", encoding="utf-8")
-    text = SETTINGS[name].replace("[backend]", '[backend]\nname = "postgres"')
-    ended = run(text, command, *COMMANDS[command])
-    assert (ended.exit_code, ended.stdout) == (2, "")
-    assert name.partition(" ")[0] in ended.stderr
-    [line] = ended.stderr.splitlines()
-    assert "found in the working directory, not named" in line
-    assert "`--config bfsql.toml` or set the environment variable BFSQL_CONFIG" in line
-    assert Path("word").read_text(encoding="utf-8") == "raise SystemExit(7)"
+    for name, text in SETTINGS.items():
+        named = text.replace("[backend]", '[backend]\nname = "postgres"')
+        ended = run(named, command, *COMMANDS[command])
+        assert (ended.exit_code, ended.stdout) == (2, ""), name
+        assert name.partition(" ")[0] in ended.stderr
+        [line] = ended.stderr.splitlines()
+        assert "found in the working directory, not named" in line, name
+        assert "`--config bfsql.toml` or set the environment variable BFSQL_CONFIG" in line, name
+        assert Path("word").read_text(encoding="utf-8") == "raise SystemExit(7)"
 
 
 @pytest.mark.parametrize(
@@ -203,13 +201,6 @@ def test_plug_ins_and_modules_of_the_folder_are_not_found(tmp_path: Path) -> Non
     (tmp_path / "evil.py").write_text("print('ran')")
     (tmp_path / "click.py").write_text("print('ran')")
     for command in (("backends",), ("--help",), ("stats", "--backend", "evil")):
-        ended = subprocess.run(
-            [sys.executable, "-m", "bfsql", *command],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        ended = commands.run(sys.executable, "-m", "bfsql", *command, cwd=tmp_path)
         assert "ran" not in ended.stdout.split()
         assert "evil" not in ended.stdout

@@ -1,11 +1,8 @@
 """A server whose graph or configuration changes while it answers."""
 
-from __future__ import annotations
-
 import asyncio
 import shutil
 import signal
-import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -19,13 +16,11 @@ from mcp_types import ToolListChangedNotification
 
 from bfsql.models import NodeRecord
 from bfsql_sqlite import SqliteSettings, load_graph
+from bfsql_test_support.clients import PATIENCE, until
 from bfsql_test_support.servers.serve_process import Served, serving
 from bfsql_test_support.servers.slow_store import Journal
 
 pytestmark = pytest.mark.slow
-
-PATIENCE = 60
-"""Seconds within which a change must take effect."""
 
 Ask = Callable[[], Any]
 """Asks a server how many nodes its graph has now."""
@@ -112,14 +107,14 @@ async def test_rdf_files_are_followed_too(tmp_path: Path) -> None:
         async with Client(f"{served.url}/mcp") as client:
             assert await types_over_mcp(client) == 1
             second.replace(path)
-            await until(lambda: types_over_mcp(client), 2)
+            await answered(lambda: types_over_mcp(client), 2)
             broken.replace(path)
             assert [await types_over_mcp(client) for _ in range(3)] == [2] * 3
             ready = httpx2.get(f"{served.admin}/readyz", timeout=PATIENCE)
             assert ready.status_code == 503
             assert "bad syntax" in ready.text
             third.replace(path)
-            await until(lambda: types_over_mcp(client), 3)
+            await answered(lambda: types_over_mcp(client), 3)
             assert httpx2.get(f"{served.admin}/readyz", timeout=PATIENCE).status_code == 200
 
 
@@ -160,7 +155,7 @@ async def test_sighup_reads_the_configuration_without_losing_a_call(tmp_path: Pa
             await journal.until(lambda seen: seen.count("began") == 1)
             configure("After.", host="127.0.0.9")
             served.send(signal.SIGHUP)
-            await until(description, "After.")
+            await answered(description, "After.")
             assert not calling.done() or journal.count("ended") == 1
             assert (await calling).structured_content["node_count"] == 3
             configure("Wrong.", deadline="soon")
@@ -169,7 +164,7 @@ async def test_sighup_reads_the_configuration_without_losing_a_call(tmp_path: Pa
             assert await description() == "After."
             configure("Last.")
             served.send(signal.SIGHUP)
-            await until(description, "Last.")
+            await answered(description, "Last.")
         assert await asyncio.to_thread(served.stop) == 0
     assert journal.count("cancelled") == 0
     assert any("read only at the start: host" in line for line in served.log)
@@ -192,17 +187,17 @@ async def test_a_reload_accepts_no_setting_that_needs_trust(
     assert not (tmp_path / "calls.jsonl").exists()
 
 
-async def until(ask: Callable[[], Any], wanted: Any) -> None:
-    end = time.monotonic() + PATIENCE
-    while await ask() != wanted:
-        assert time.monotonic() < end
+async def answered(ask: Callable[[], Any], wanted: Any) -> None:
+    """Wait until a question has an answer."""
+
+    async def holds() -> bool:
+        return bool(await ask() == wanted)
+
+    await until(holds)
 
 
 async def logged(served: Served, text: str) -> None:
-    end = time.monotonic() + PATIENCE
-    while not any(text in line for line in served.log):
-        assert time.monotonic() < end, served.log
-        await asyncio.sleep(0.02)
+    await until(lambda: any(text in line for line in served.log))
 
 
 async def test_clients_over_http_learn_that_descriptions_have_changed(tmp_path: Path) -> None:

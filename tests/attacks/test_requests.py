@@ -1,7 +1,5 @@
 """Malformed and numerous HTTP requests: framing, depth, streams, and calls that nobody awaits."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import socket
@@ -11,9 +9,8 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from mcp import Client
 
-from bfsql_test_support.raw_mcp import INITIALIZE
+from bfsql_test_support.clients import Raw, answers
 from bfsql_test_support.servers.serve_process import Served, serving
 from bfsql_test_support.servers.slow_store import Journal
 
@@ -27,12 +24,6 @@ HEAD = b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json
 def server(films_db: Path) -> Iterator[Served]:
     with serving("--path", str(films_db), "--read-timeout", "2") as served:
         yield served
-
-
-async def answers(server: Served) -> None:
-    async with Client(f"{server.url}/mcp", read_timeout_seconds=SECONDS) as client:
-        answer = await client.call_tool("search_entities", {"query": "Top Gun"})
-        assert not answer.is_error, answer
 
 
 def answer_to(server: Served, sent: bytes) -> bytes:
@@ -76,29 +67,20 @@ async def test_an_absolute_address_is_compared_like_a_host(server: Served) -> No
 
 @pytest.mark.parametrize("opened", ["[", '{"a":'])
 async def test_a_body_nested_without_end_is_refused(server: Served, opened: str) -> None:
-    headers = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
-    async with httpx2.AsyncClient(timeout=SECONDS) as client:
-        answer = await client.post(
-            f"{server.url}/mcp", content=opened * (900_000 // len(opened)), headers=headers
-        )
+    async with Raw(server) as client:
+        answer = await client.send(None, opened.encode() * (900_000 // len(opened)))
     assert answer.status_code == 400
     await answers(server)
 
 
 async def test_a_session_has_one_stream_however_many_are_requested(server: Served) -> None:
-    headers = {"Accept": "application/json, text/event-stream"}
     async with AsyncExitStack() as stack:
-        http = await stack.enter_async_context(httpx2.AsyncClient(timeout=SECONDS))
-        hello = await http.post(f"{server.url}/mcp", json=INITIALIZE, headers=headers)
-        headers["Mcp-Session-Id"] = hello.headers["mcp-session-id"]
-        statuses = [
-            (
-                await stack.enter_async_context(
-                    http.stream("GET", f"{server.url}/mcp", headers=headers)
-                )
-            ).status_code
-            for _ in range(STREAMS)
-        ]
+        client = await stack.enter_async_context(Raw(server))
+        headers = {"Mcp-Session-Id": await client.open()}
+        statuses = []
+        for _ in range(STREAMS):
+            stream = client.http.stream("GET", client.url, headers=headers)
+            statuses.append((await stack.enter_async_context(stream)).status_code)
         assert (statuses.count(200), statuses.count(409)) == (1, STREAMS - 1)
         await answers(server)
 

@@ -116,21 +116,18 @@ def variables(backend: str, settings: dict[str, str]) -> dict[str, str]:
     return {f"BFSQL_{backend}_{name}".upper(): value for name, value in settings.items()}
 
 
-@pytest.mark.parametrize(
-    ("backend", "settings"), TRIALS, ids=[f"{number}" for number in range(len(TRIALS))]
-)
-def test_a_secret_is_shown_nowhere(backend: str, settings: dict[str, str]) -> None:
+@pytest.mark.parametrize("backend", ["neo4j", "sparql", "jsonld", "postgres", "sqlite"])
+def test_a_secret_is_shown_nowhere(backend: str) -> None:
     """Attack 7: passwords inside URLs, in `bfsql config` and in errors."""
-    for command in ("config", "describe-schema"):
-        assert_hidden([command, *arguments(backend, settings)], {})
+    for settings in (tried for name, tried in TRIALS if name == backend):
+        for command in ("config", "describe-schema"):
+            assert_hidden([command, *arguments(backend, settings)], {})
 
 
-@pytest.mark.parametrize(("backend", "settings"), TRIALS[::8])
-def test_nor_where_the_file_or_the_environment_has_it(
-    backend: str, settings: dict[str, str]
-) -> None:
-    assert_hidden(["config", *table(backend, settings)], {})
-    assert_hidden(["config", "--backend", backend], variables(backend, settings))
+def test_nor_where_the_file_or_the_environment_has_it() -> None:
+    for backend, settings in TRIALS[::8]:
+        assert_hidden(["config", *table(backend, settings)], {})
+        assert_hidden(["config", "--backend", backend], variables(backend, settings))
 
 
 def assert_hidden(command: list[str], environment: dict[str, str]) -> None:

@@ -1,70 +1,23 @@
 """Sessions of the 2025 protocol: a client that opens many, and requests that break its rules."""
 
-from __future__ import annotations
-
 import asyncio
-import json
-import os
-import re
-import resource
-import socket
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import httpx2
+import psutil
 import pytest
 from mcp import Client
 
+from bfsql_test_support.clients import PATIENCE, Raw, encoded, result
 from bfsql_test_support.depth import THOROUGH
-from bfsql_test_support.raw_mcp import HELLO, message
+from bfsql_test_support.raw_mcp import HELLO
 from bfsql_test_support.servers.serve_process import Served, serving
 from bfsql_test_support.servers.slow_store import Journal
 
-JSON = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
 ENEMY = "127.0.0.2"
-PATIENCE = 60
-"""Seconds until a server counts as hung; a busy machine takes ten to start one."""
-
-
-class Raw:
-    """A client of the 2025 protocol that sends any request unchecked."""
-
-    def __init__(self, server: Served, address: str = "127.0.0.1") -> None:
-        self._http = httpx2.AsyncClient(
-            transport=httpx2.AsyncHTTPTransport(local_address=address),
-            headers=JSON,
-            timeout=PATIENCE,
-        )
-        self._url = f"{server.url}/mcp"
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *error: object) -> None:
-        await self._http.aclose()
-
-    async def open(self) -> str:
-        """Open a session; return its id."""
-        answer = await self.post(None, 0, "initialize", HELLO)
-        assert answer.status_code == 200, answer.text
-        session: str = answer.headers["mcp-session-id"]
-        return session
-
-    async def post(
-        self, session: str | None, number: Any, method: str, params: Mapping[str, Any] | None = None
-    ) -> httpx2.Response:
-        """Send a request in a session, or outside if it is None."""
-        return await self.send(session, encoded(number, method, params))
-
-    async def send(self, session: str | None, request: bytes) -> httpx2.Response:
-        headers = {} if session is None else {"Mcp-Session-Id": session}
-        return await self._http.post(self._url, content=request, headers=headers)
-
-
-def encoded(number: Any, method: str, params: Mapping[str, Any] | None) -> bytes:
-    return json.dumps(message(number, method, params)).encode()
 
 
 def error_of(answer: httpx2.Response) -> tuple[int, Any, int]:
@@ -195,8 +148,7 @@ def listening(
 
 def memory(server: Served) -> int:
     """Bytes of memory that the server's process occupies."""
-    pages = Path(f"/proc/{server.pid}/statm").read_text().split()[1]
-    return int(pages) * resource.getpagesize()
+    return int(psutil.Process(server.pid).memory_info().rss)
 
 
 async def test_a_session_ends_when_it_is_idle_and_not_while_it_listens(films_db: Path) -> None:
@@ -246,38 +198,6 @@ async def test_an_id_in_use_is_refused_and_nothing_is_lost(tmp_path: Path) -> No
                 assert "its own id" in refused.text
             assert (await client.post(session, 8, "ping")).status_code == 200
             answer = await calling
-            lines = [line for line in answer.text.splitlines() if line.startswith("data: ")]
-            result = json.loads(lines[-1].removeprefix("data: "))
-            assert (result["id"], result["result"]["isError"]) == (7, False)
+            said = result(answer)
+            assert (said["id"], said["result"]["isError"]) == (7, False)
             assert (await client.post(session, 7, "ping")).status_code == 200
-
-
-async def test_long_and_many_tokens_do_not_flood_the_log(films_db: Path) -> None:
-    env = {**os.environ, "BFSQL_BEARER_TOKEN": "sesame"}
-    with serving("--path", str(films_db), env=env) as server:
-        async with httpx2.AsyncClient(timeout=PATIENCE) as http:
-            long = {"Authorization": f"Bearer {'x' * 1_000_000}"}
-            with suppress(httpx2.TransportError):  # the server closes before it has read all
-                answer = await http.post(f"{server.url}/mcp", json={}, headers=long)
-                assert answer.status_code in {400, 401, 431}
-        answers = await asyncio.to_thread(pipelined, server, 1_000)
-        assert answers.count(b"HTTP/1.1 401 Unauthorized") == 1_000
-        assert len(server.log) < 20
-
-
-def pipelined(server: Served, tokens: int) -> bytes:
-    """The answers to `tokens` requests on one connection, each with another bearer token."""
-    with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE) as connection:
-        answers = connection.makefile("rb")
-        read = b""
-        for start in range(0, tokens, 50):
-            requests = [
-                f"GET /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {number}\r\n\r\n"
-                for number in range(start, start + 50)
-            ]
-            connection.sendall("".join(requests).encode())
-            for _ in requests:
-                head = b"".join(iter(answers.readline, b"\r\n"))
-                [length] = re.findall(rb"content-length: (\d+)", head)
-                read += head + answers.read(int(length))
-    return read

@@ -1,7 +1,5 @@
 """A server that is stopped while it answers, and clients that leave."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import signal

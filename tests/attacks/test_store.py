@@ -1,10 +1,8 @@
 """A store that refuses requests for a while, and a server that is killed during a statement."""
 
-from __future__ import annotations
-
 import asyncio
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -13,6 +11,7 @@ from mcp import Client
 
 from bfsql.models import EdgeRecord, NodeRecord
 from bfsql_postgres import PostgresSettings, load_graph
+from bfsql_test_support.clients import until
 from bfsql_test_support.servers.bad_endpoint import BadEndpoint
 from bfsql_test_support.servers.bad_replies import refused, through
 from bfsql_test_support.servers.oxigraph import OxigraphServer
@@ -26,12 +25,6 @@ INSERT DATA {
 }
 """
 A, B = "http://x.test/a", "http://x.test/b"
-
-
-async def until(holds: Callable[[], Awaitable[bool]], seconds: float = 60) -> None:
-    async with asyncio.timeout(seconds):
-        while not await holds():  # noqa: ASYNC110 - stores send no signal
-            await asyncio.sleep(0.1)
 
 
 async def asked(client: Client, tool: str, **arguments: Any) -> tuple[bool, str]:

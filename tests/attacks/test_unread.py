@@ -1,7 +1,5 @@
 """Clients that send calls and do not read the answers, on stdio and over HTTP."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import select

@@ -3,8 +3,6 @@
 The server's store is another server, whose log serves as the store's log.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import socket
@@ -57,16 +55,8 @@ def store(films_db: Path) -> Iterator[Store]:
 def watched(store: Store) -> Iterator[Served]:
     url, env = f"http://{HOST}:{store.port}", {"JSONLD_PASSWORD": SECRET, **os.environ}
     options = (
-        "--username",
-        "operator",
-        "--backend",
-        "jsonld",
-        "--base-url",
-        url,
-        "--retries",
-        "0",
-        "--connect-timeout",
-        "2",
+        *("--username", "operator", "--backend", "jsonld", "--base-url", url),
+        *("--retries", "0", "--connect-timeout", "2"),
     )
     visible = ("--admin-port", "0", "--log-level", "info", "--log-format", "json")
     with serving(*options, *visible, "--cache-records", "0", "--max-pause", "1", env=env) as served:

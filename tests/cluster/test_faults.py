@@ -5,8 +5,6 @@ of the same graph in memory. `nox -s cluster` runs all faults, with two servers 
 between calls; other runs one, with one server and a smaller graph.
 """
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import os
@@ -123,9 +121,6 @@ class Walk:
     """Clients that walk, and what they see of each fault.
 
     Args:
-        url: The proxy in front of the replicas.
-        answers: The right answers.
-        clients: Number of clients.
         pause: Most seconds that a client waits between two calls.
     """
 
@@ -145,7 +140,6 @@ class Walk:
         """A fault, whose time lasts until all calls of it have ended and later ones are right.
 
         Args:
-            name: Its name.
             most: The most errors that a client may meet.
         """
         await self.until_right()

@@ -1,7 +1,5 @@
 """The page of `bfsql explore` in a real browser, over the films."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """The forms in which the page shows a call can be run, and return the page's answer."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import csv
@@ -21,6 +19,7 @@ from playwright.async_api import Page
 import bfsql
 from bfsql.cli.command import bfsql as bfsql_command
 from bfsql_test_support.browser.chromium import Visit
+from bfsql_test_support.commands import output
 from bfsql_test_support.servers.serve_process import Served, exploring
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -32,24 +31,15 @@ IDS = [
 ]
 CALLS: list[tuple[str, dict[str, Any]]] = [
     ("bfs_query", {"seeds": IDS, "max_hops": 1}),
-    (
-        "bfs_query",
-        {
-            "seeds": ["it's", "a b"],
-            "path": ["-it's next-> Thing", "--{1,2}"],
-            "where": ["year>=1990", "it's next.note~o'c"],
-            "node_types": ["Thing"],
-            "sort_by": "-paths",
-            "topology_only": False,
-            "limit": 3,
-        },
-    ),
+    ("bfs_query", {"seeds": ["it's", "a b"], "path": ["-it's next-> Thing", "--{1,2}"],
+        "where": ["year>=1990", "it's next.note~o'c"], "node_types": ["Thing"],
+        "sort_by": "-paths", "topology_only": False, "limit": 3}),
     ("describe_entity", {"id": "-x"}),
     ("describe_entities", {"ids": ["a b", "~", "no such id"]}),
     ("search_entities", {"query": "it's"}),
     ("intersect_subgraphs", {"seeds": ["it's", "$HOME `id` $(id)"], "connect": True}),
     ("describe_schema", {}),
-]
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -64,9 +54,7 @@ def hostile_db(tmp_path_factory: pytest.TempPathFactory, programs: Path) -> Path
         ["subject", "predicate", "object", "note"],
         [[a, "it's next", b, "it's o'clock"] for a, b in pairs],
     )
-    load = [programs / "bfsql", "load", str(nodes), str(edges), "--path", str(path)]
-    loaded = subprocess.run(load, check=False, capture_output=True, text=True, timeout=60)
-    assert loaded.returncode == 0, loaded.stdout + loaded.stderr
+    output(programs / "bfsql", "load", nodes, edges, "--path", path)
     return path
 
 

@@ -1,11 +1,8 @@
 """The page over other stores, and after failures: it shows an error and remains usable."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -20,6 +17,7 @@ from bfsql.models import EdgeRecord, NodeRecord
 from bfsql.serving.tokens import new_token, token_line
 from bfsql_sqlite import SqliteSettings, load_graph
 from bfsql_test_support.browser.chromium import PATIENCE, Visit, address
+from bfsql_test_support.commands import output
 from bfsql_test_support.depth import THOROUGH
 from bfsql_test_support.servers.documentation import on_neo4j, on_oxigraph
 from bfsql_test_support.servers.neo4j import Neo4jServer
@@ -44,8 +42,7 @@ REFUSED = r"console: Failed to load resource: .*(status of 4|status of 5|ERR_CON
 
 
 def load(*arguments: str, env: dict[str, str] | None = None) -> None:
-    command = [sys.executable, "-m", "bfsql", "load", *arguments]
-    subprocess.run(command, check=True, capture_output=True, timeout=300, env=env)
+    output(sys.executable, "-m", "bfsql", "load", *arguments, timeout=300, env=env)
 
 
 async def search_and_walk(page: Page, url: str) -> None:

@@ -1,7 +1,5 @@
 """Other programs read the files that the page saves, and the page reads recorded files."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

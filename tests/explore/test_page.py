@@ -1,7 +1,5 @@
 """The use of the page: search, walk, look at an entity, by mouse and by keyboard."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 
@@ -85,8 +83,7 @@ async def test_keys_pressed_before_the_hits_arrive_are_meant_for_those_hits(
 
     await page.route("**/tools/search_entities", late)
     await page.keyboard.type(" tykwer")
-    await page.keyboard.press("ArrowDown")
-    await page.keyboard.press("Enter")
+    await tab.press("ArrowDown", "Enter")
     await asyncio.wait_for(asked.wait(), PATIENCE)
     await expect(page.locator(".suggestions [aria-selected=true]")).to_have_count(0)
     answered.set()
@@ -99,9 +96,7 @@ async def test_escape_gives_up_a_search_and_the_keys_that_wait_for_it(
 ) -> None:
     page = await tab.open(films.url)
     await page.keyboard.type("tom hanks")
-    await page.keyboard.press("ArrowDown")
-    await page.keyboard.press("Escape")
-    await page.keyboard.press("Enter")
+    await tab.press("ArrowDown", "Escape", "Enter")
     await expect(page).to_have_url(re.compile(r"view=search.*q=tom"))
     await expect(page.get_by_role("option")).to_have_count(0)
 
@@ -111,8 +106,7 @@ async def test_keys_pressed_before_a_search_finds_nothing_open_the_page_of_hits(
 ) -> None:
     page = await tab.open(films.url)
     await page.keyboard.type("zzzqqq")
-    await page.keyboard.press("ArrowDown")
-    await page.keyboard.press("Enter")
+    await tab.press("ArrowDown", "Enter")
     await expect(page).to_have_url(re.compile(r"view=search.*q=zzzqqq"))
     await expect(page.get_by_text("No entity has this name.")).to_be_visible()
 
@@ -123,14 +117,11 @@ async def test_the_keyboard_alone_searches_expands_opens_and_goes_back(
     page = await tab.open(films.url)
     await page.keyboard.type("Cloud Atlas")
     await expect(page.get_by_role("option", name="Cloud Atlas")).to_be_visible()
-    await page.keyboard.press("ArrowDown")
-    await page.keyboard.press("Enter")
+    await tab.press("ArrowDown", "Enter")
     await expect(page.locator(".status")).to_contain_text("1 call")
-    await tab.tab_to(page.get_by_role("button", name="Expand Tom Hanks"))
-    await page.keyboard.press("Enter")
+    await tab.tab_to(page.get_by_role("button", name="Expand Tom Hanks"), "Enter")
     await expect(page.locator(".status")).to_contain_text("2 calls")
-    await tab.tab_to(page.get_by_role("link", name="Halle Berry"))
-    await page.keyboard.press("Enter")
+    await tab.tab_to(page.get_by_role("link", name="Halle Berry"), "Enter")
     await expect(page.get_by_role("heading", name="Halle Berry")).to_be_visible()
     await page.go_back()
     await expect(page.locator(".status")).to_contain_text("2 calls")

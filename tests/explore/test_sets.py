@@ -1,7 +1,5 @@
 """Sets, groups, measures, rows of walks and relation conditions on the page."""
 
-from __future__ import annotations
-
 import re
 from urllib.parse import parse_qs, urlsplit
 
@@ -52,8 +50,7 @@ async def test_a_pattern_is_completed_by_the_keyboard_and_shown_as_the_answer_sp
     await option.click()
     await page.keyboard.type("bor")
     await expect(page.get_by_role("option", name="Person[born")).to_be_visible()
-    await page.keyboard.press("ArrowDown")
-    await page.keyboard.press("Enter")
+    await tab.press("ArrowDown", "Enter")
     await expect(page.get_by_role("option", name="Person[born>=")).to_be_visible()
     await page.get_by_role("option", name="Person[born>=").click()
     await expect(field(page, "Starts at")).to_have_value("Person[born>=")
@@ -96,8 +93,7 @@ async def test_bars_filter_the_set_and_no_longer_do_at_a_second_click(
     group = page.get_by_role("region", name="Group released")
     await expect(group).to_contain_text("103 have it")
     bar = group.get_by_role("button", name="1995 7")
-    await tab.tab_to(bar)
-    await page.keyboard.press("Enter")
+    await tab.tab_to(bar, "Enter")
     await expect(status(page)).to_contain_text("7 nodes, 0 edges")
     assert state(page)["seeds"] == ["Movie[released=1995]"]
     await expect(bar).to_have_attribute("aria-pressed", "true")
@@ -170,8 +166,7 @@ async def test_walks_are_rows_with_pages(tab: Visit, films: Served) -> None:
     rows = page.get_by_role("row")
     await expect(rows.nth(1)).to_contain_text("A Beautiful Mind")
     await expect(rows.nth(1)).to_contain_text("ACTED_IN")
-    await tab.tab_to(pages.get_by_role("button", name="Next"))
-    await page.keyboard.press("Enter")
+    await tab.tab_to(pages.get_by_role("button", name="Next"), "Enter")
     await expect(pages).to_contain_text("51 to 100 of 749")
     await expect(rows.nth(1)).to_contain_text("51")
     await field(page, "Condition 1").fill("0.released=2001")

@@ -1,7 +1,5 @@
 """Paths, intersections, records with evidence, replays and files, by mouse and by keyboard."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re
@@ -51,32 +49,18 @@ CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
 VIEWS: dict[str, dict[str, object]] = {
     "start": {"view": "start"},
     "search": {"view": "search", "q": "e"},
-    "walk": {
-        "view": "walk",
-        "seeds": "hanks",
-        "path": "-ACTED_IN->",
-        "where": "Movie.released>1990",
-    },
-    "rows": {
-        "view": "walk",
-        "seeds": "Movie:*",
-        "path": "-ACTED_IN|DIRECTED-",
-        "show": "walks",
-        "limit": 2,
-    },
-    "groups": {
-        "view": "walk",
-        "seeds": "Movie:*",
-        "hops": 0,
-        "facets": ["released", "name"],
-        "tab": "groups",
-    },
+    "walk": {"view": "walk", "seeds": "hanks", "path": "-ACTED_IN->",
+        "where": "Movie.released>1990"},
+    "rows": {"view": "walk", "seeds": "Movie:*", "path": "-ACTED_IN|DIRECTED-", "show": "walks",
+        "limit": 2},
+    "groups": {"view": "walk", "seeds": "Movie:*", "hops": 0, "facets": ["released", "name"],
+        "tab": "groups"},
     "hub": {"view": "walk", "seeds": "hanks", "limit": 2},
     "entity": {"view": "entity", "id": "hanks"},
     "intersection": {"view": "intersect", "seeds": ["hanks", "ryan"]},
     "replay": {"view": "replay", "step": 3},
     "failure": {"view": "entity", "id": "nobody at all"},
-}
+}  # fmt: skip
 OPEN_ALL = "for (const part of document.querySelectorAll('details')) part.open = true"
 FAILED = r"console: Failed to load resource: .*status of 40[04]"
 
@@ -120,13 +104,11 @@ async def test_a_path_is_typed_with_suggestions_and_its_errors_are_shown_at_the_
     tab.expect_incident(FAILED)
     page = await tab.open(served.url, view="walk", seeds="hanks")
     keyboard = page.keyboard
-    await tab.tab_to(page.get_by_text("Path, conditions, order"))
-    await keyboard.press("Enter")
+    await tab.tab_to(page.get_by_text("Path, conditions, order"), "Enter")
     await tab.tab_to(page.get_by_role("combobox", name="Step 1"))
     await keyboard.type("act")
     await expect(page.get_by_role("option", name="-ACTED_IN-> Movie 5 edges")).to_be_visible()
-    await keyboard.press("ArrowDown")
-    await keyboard.press("Enter")
+    await tab.press("ArrowDown", "Enter")
     await expect(page.get_by_role("combobox", name="Step 2")).to_be_focused()
     await keyboard.type("<-")
     await expect(page.get_by_role("option", name="<-DIRECTED- Person")).to_be_visible()
@@ -243,32 +225,25 @@ async def test_the_keyboard_alone_intersects_replays_saves_and_shows_the_call(
 ) -> None:
     page = await tab.open(served.url, view="start")
     keyboard = page.keyboard
-    await tab.tab_to(page.get_by_role("link", name="In common"))
-    await keyboard.press("Enter")
+    await tab.tab_to(page.get_by_role("link", name="In common"), "Enter")
     await tab.tab_to(page.get_by_role("combobox", name="Entities"))
     for words, name in (("hanks", "Tom Hanks"), ("ryan", "Meg Ryan")):
         await keyboard.type(words)
         await expect(page.get_by_role("option", name=name)).to_be_visible()
-        await keyboard.press("ArrowDown")
-        await keyboard.press("Enter")
+        await tab.press("ArrowDown", "Enter")
         await expect(page.get_by_role("button", name=f"Remove {name}")).to_be_visible()
     await expect(status(page)).to_contain_text("2 nodes in common within 1 hop")
-    await tab.tab_to(page.get_by_text("Save as"))
-    await keyboard.press("Enter")
+    await tab.tab_to(page.get_by_text("Save as"), "Enter")
     await tab.tab_to(page.get_by_role("button", name="Edges (CSV)"))
     async with page.expect_download() as download:
         await keyboard.press("Enter")
     assert (await download.value).suggested_filename.endswith("-edges.csv")
-    await tab.tab_to(page.locator("summary").filter(has_text="As the model sees it"))
-    await keyboard.press("Enter")
-    await tab.tab_to(page.get_by_role("radio", name="MCP"))
-    await keyboard.press("ArrowRight")
+    await tab.tab_to(page.locator("summary").filter(has_text="As the model sees it"), "Enter")
+    await tab.tab_to(page.get_by_role("radio", name="MCP"), "ArrowRight")
     command = page.get_by_role("region", name="The call as Command")
     await expect(command).to_contain_text("bfsql intersect")
-    await tab.tab_to(page.get_by_role("link", name="Replay"))
-    await keyboard.press("Enter")
-    await tab.tab_to(page.get_by_role("button", name="Next call"))
-    await keyboard.press("Enter")
+    await tab.tab_to(page.get_by_role("link", name="Replay"), "Enter")
+    await tab.tab_to(page.get_by_role("button", name="Next call"), "Enter")
     await expect(page.get_by_role("button", name="Next call")).to_be_focused()
     await keyboard.press("ArrowRight")
     await expect(status(page)).to_contain_text("Seen by now: 5 nodes")
@@ -281,21 +256,15 @@ async def test_the_keyboard_alone_reads_hits_records_and_the_choice_at_a_hub(
     keyboard = page.keyboard
     await keyboard.type("hanks")
     await keyboard.press("Enter")
-    await tab.tab_to(page.get_by_role("link", name="Record"))
-    await keyboard.press("Enter")
-    await tab.tab_to(page.locator("summary").filter(has_text="-ACTED_IN->"))
-    await keyboard.press("Enter")
-    await tab.tab_to(page.get_by_role("link", name="Sleepless in Seattle"))
-    await keyboard.press("Enter")
+    await tab.tab_to(page.get_by_role("link", name="Record"), "Enter")
+    await tab.tab_to(page.locator("summary").filter(has_text="-ACTED_IN->"), "Enter")
+    await tab.tab_to(page.get_by_role("link", name="Sleepless in Seattle"), "Enter")
     await expect(page.get_by_role("heading", name="Sleepless in Seattle")).to_be_visible()
-    await tab.tab_to(page.get_by_role("link", name="Walk from here"))
-    await keyboard.press("Enter")
-    await tab.tab_to(page.get_by_role("img", name="The neighbourhood: 4 nodes, 3 edges"))
-    await keyboard.press("+")
+    await tab.tab_to(page.get_by_role("link", name="Walk from here"), "Enter")
+    await tab.tab_to(page.get_by_role("img", name="The neighbourhood: 4 nodes, 3 edges"), "+")
     await tab.open(served.url, **VIEWS["hub"])
     await expect(page.get_by_role("region", name="What to open")).to_be_focused()
-    await tab.tab_to(page.get_by_role("button", name="-ACTED_IN->"))
-    await keyboard.press("Enter")
+    await tab.tab_to(page.get_by_role("button", name="-ACTED_IN->"), "Enter")
     await expect(status(page)).to_contain_text("1 call")
 
 

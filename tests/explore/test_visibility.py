@@ -1,7 +1,5 @@
 """In windows of usual sizes, a view shows the values for which it was opened."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any

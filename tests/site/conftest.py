@@ -1,7 +1,5 @@
 """The site of the documentation, built once and served from a folder."""
 
-from __future__ import annotations
-
 import runpy
 from collections.abc import Callable, Iterator
 from functools import partial

@@ -1,7 +1,5 @@
 """What `nox -s docs` refuses to build."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The documentation as a site: its links, its search, phones, light and dark."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 

@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import suppress
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import psutil
@@ -23,6 +22,7 @@ from bfsql.models.rdf import Literal
 from bfsql_sparql.dataset import Blank, Refused, TooSlow, rows, truth
 from bfsql_sparql.files import Files, fetching
 from bfsql_sparql.settings import SparqlSettings
+from bfsql_test_support.servers.stub import Asked, Said, answering
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 EX = "http://ex.org/"
@@ -351,23 +351,12 @@ def listener() -> Iterator[tuple[str, list[str]]]:
     """A server that must receive no requests: its address, and the requests received."""
     came: list[str] = []
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            came.append(self.path)
-            self.send_error(404)
+    def respond(asked: Asked) -> Said:
+        came.append(asked.path)
+        return Said(404)
 
-        do_POST = do_GET  # noqa: N815 - the library's name
-
-        def log_message(self, *_: object) -> None:
-            """Log nothing."""
-
-    server = HTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}/x", came
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with answering(respond) as url:
+        yield f"{url}/x", came
 
 
 @pytest.mark.parametrize(

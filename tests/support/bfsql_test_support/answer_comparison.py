@@ -7,8 +7,6 @@ get the same calls and answer with all that a client sees. A difference is made 
 that is cheap, and printed with the command that repeats it.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json
@@ -66,7 +64,6 @@ class AnsweringProcess:
 
     Args:
         name: What its answers are called.
-        python: The interpreter.
         hashes: The seed of Python's hashes, which no answer may depend on.
     """
 
@@ -132,11 +129,7 @@ class AnsweringProcess:
 
 
 class AnswerComparison:
-    """The oracle and the tree.
-
-    Args:
-        python: The interpreter of the oracle.
-    """
+    """The oracle and the tree."""
 
     def __init__(self, python: str) -> None:
         self.oracle = AnsweringProcess("oracle", python, 1)

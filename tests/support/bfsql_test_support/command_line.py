@@ -3,8 +3,6 @@
 `bfsql load` has to run in the main thread, because it handles signals.
 """
 
-from __future__ import annotations
-
 import asyncio
 
 from click.testing import CliRunner
@@ -18,11 +16,7 @@ async def refused(
     """Run a command that fails; return the one line that it prints, on standard error.
 
     Args:
-        backend: Value of `--backend`.
-        command: Name of the command.
-        *arguments: Further arguments.
         secret: Text that must not appear in the line.
-        code: Expected exit code.
         **env: Environment variables in addition to those of this process.
     """
     options = (command, "--backend", backend, *arguments)

@@ -3,8 +3,6 @@
 Only what `left_out` removes cannot be restored.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any
@@ -29,7 +27,6 @@ def left_out(content: Any, *, by_paths: bool = False) -> Any:
     """An answer without what its lines leave out and nothing in them restores.
 
     Args:
-        content: The structured content of an answer.
         by_paths: Whether the call sorts by `paths`.
     """
     shortest = any(note.startswith("Shortest ") for note in content.get("notes", ()))

@@ -1,7 +1,5 @@
 """Distributions that are installed for one test: only their metadata, in a folder."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 
@@ -10,7 +8,6 @@ def install(folder: Path, distribution: str, **backends: str) -> None:
 
     Args:
         folder: A folder that is, or will be, on `sys.path`.
-        distribution: Name of the distribution.
         **backends: `module:attribute` of each backend, by the backend's name.
     """
     _write(folder, distribution, "bfsql.backends", backends)

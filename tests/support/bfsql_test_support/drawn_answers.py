@@ -7,8 +7,6 @@ a graph, `{"call": [tool, arguments]}` calls a tool of it. The module imports on
 others import too, since it also runs over the BFS-QL of an older commit.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging
@@ -145,9 +143,6 @@ async def answer(graph: Graph, tool: str, arguments: Any, *, twice: bool = False
     """All that a client sees of an answer, as a line: text, content and notes, or the error.
 
     Args:
-        graph: The graph.
-        tool: The name of the tool.
-        arguments: The raw arguments.
         twice: Whether to ask again; a second answer that differs follows the first.
     """
     try:

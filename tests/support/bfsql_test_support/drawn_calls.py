@@ -4,8 +4,6 @@ A call is made from the number of its graph and its own, each argument from a so
 new argument, or another way to draw one, leaves the others as they are.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import re
@@ -118,7 +116,6 @@ class CallSource:
     """Draws the arguments of one call.
 
     Args:
-        graph: The graph that is asked.
         number: The number of the call, or what is drawn instead.
     """
 

@@ -5,8 +5,6 @@ namesakes, types called like predicates, and properties of one key with values o
 `DrawnGraph.form` says over which kind of store it is served, `limits` with which limits of a call.
 """
 
-from __future__ import annotations
-
 import random
 from collections import defaultdict
 from collections.abc import Sequence

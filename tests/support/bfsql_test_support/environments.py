@@ -1,14 +1,13 @@
 """Virtual environments outside the repository, filled from wheels as a user's would be."""
 
-from __future__ import annotations
-
 import os
-import subprocess
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from bfsql_test_support.commands import Ran, output, run
 
 QUIET = {"PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_QUIET": "1"}
 OFFLINE = {**QUIET, "PIP_NO_INDEX": "1", "PIP_NO_BUILD_ISOLATION": "false"}
@@ -34,26 +33,15 @@ class Environment:
         path = f"{self.programs}{os.pathsep}{os.environ['PATH']}"
         return {**own, "PATH": path, "PIP_FIND_LINKS": str(self.wheels), **more}
 
-    def run(
-        self, program: str, *arguments: str, cwd: Path, **variables: str
-    ) -> subprocess.CompletedProcess[str]:
+    def run(self, program: str, *arguments: str, cwd: Path, **variables: str) -> Ran:
         """Run one of its commands in a folder, and wait for it to exit."""
-        return subprocess.run(
-            [str(self.programs / program), *arguments],
-            check=False,
-            capture_output=True,
-            text=True,
-            timeout=300,
-            stdin=subprocess.DEVNULL,
-            cwd=cwd,
-            env=self.variables(**variables),
-        )
+        env = self.variables(**variables)
+        return run(self.programs / program, *arguments, timeout=300, cwd=cwd, env=env)
 
     def says(self, program: str, *arguments: str, cwd: Path, **variables: Any) -> str:
         """The output of a command, which has to succeed."""
-        done = self.run(program, *arguments, cwd=cwd, **variables)
-        assert done.returncode == 0, f"{program} {arguments}\n{done.stdout}\n{done.stderr}"
-        return done.stdout
+        env = self.variables(**variables)
+        return output(self.programs / program, *arguments, timeout=300, cwd=cwd, env=env)
 
     def install(self, *wanted: str) -> None:
         """Install from the wheels; all other requirements have to be installed already."""
@@ -88,5 +76,4 @@ def _uv(*arguments: str) -> None:
     """Run uv, which links cached packages: it takes seconds where pip takes a minute."""
     command = [sys.executable, "-m", "uv", "--quiet", "--no-progress", *arguments]
     variables = {"UV_SYSTEM_CERTS": "1", **os.environ}  # as in pip
-    done = subprocess.run(command, check=False, capture_output=True, text=True, env=variables)
-    assert done.returncode == 0, done.stderr
+    output(*command, timeout=600, env=variables)

@@ -1,7 +1,5 @@
 """Small graphs drawn by hypothesis, with the irregularities of real stores."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,45 +11,15 @@ TYPES = ("Drug", "Disease", "Gene")
 PREDICATES = ("TREATS", "causes", "associated with")
 PLAIN = tuple(f"n:{number}" for number in range(25))
 HOSTILE = (
-    'quo"te\\',
-    "new\nline",
-    "nul\x00byte",
-    "\u202eevil\u202c",
-    "\x7f\x9f",
-    "e\u0301",
-    "\u00e9",
-    "\uffff",
-    "\U0001f600",
-    "'; DROP TABLE nodes; --",
-    "%_*?[]",
-    " outer space ",
-    "N:1",
-    "[1]",
+    'quo"te\\', "new\nline", "nul\x00byte", "\u202eevil\u202c", "\x7f\x9f", "e\u0301", "\u00e9",
+    "\uffff", "\U0001f600", "'; DROP TABLE nodes; --", "%_*?[]", " outer space ", "N:1", "[1]",
     "long:" + "x" * 300,
-)
+)  # fmt: skip
 """Ids that break a careless encoder, sort order or query."""
 ORDERED = (
-    "Z",
-    "a",
-    "\u00c4",
-    "\u00e4",
-    "\u00e9",
-    "\u00df",
-    "ss",
-    "i",
-    "\u0131",
-    "\u0130",
-    "\u200b",
-    "\ue000",
-    "\ufffd",
-    "\U00010000",
-    "\U0010ffff",
-    "9",
-    "10",
-    "a b",
-    "a-b",
-    "aa",
-)
+    "Z", "a", "\u00c4", "\u00e4", "\u00e9", "\u00df", "ss", "i", "\u0131", "\u0130", "\u200b",
+    "\ue000", "\ufffd", "\U00010000", "\U0010ffff", "9", "10", "a b", "a-b", "aa",
+)  # fmt: skip
 """Ids that sort differently by locale, UTF-16 or number than by code point."""
 BLANK = (" ", "\u00a0", "\u3000")
 """Blank ids; no tool accepts them."""
@@ -104,9 +72,6 @@ def graphs(draw: st.DrawFn, least: int = 0, most: int = 25, *, hostile: bool = T
     """A graph with parallel edges, self-loops, cycles, isolated nodes and dangling ends.
 
     Args:
-        draw: Hypothesis's draw function.
-        least: Minimum number of nodes.
-        most: Maximum number of nodes.
         hostile: Whether `HOSTILE` ids may occur.
     """
     known = PLAIN + HOSTILE if hostile else PLAIN
@@ -157,18 +122,13 @@ def hubs(draw: st.DrawFn) -> Drawn:
 
 
 @st.composite
-def graphs_with_seeds(
-    draw: st.DrawFn, seeds: int = 1, least: int = 0, *, hostile: bool = True
-) -> tuple[Drawn, list[str]]:
+def graphs_with_seeds(draw: st.DrawFn, seeds: int = 1, least: int = 0) -> tuple[Drawn, list[str]]:
     """A graph, and some of its ids as seeds.
 
     Args:
-        draw: Hypothesis's draw function.
         seeds: Minimum number of seeds; at most 4 are drawn.
-        least: Minimum number of nodes.
-        hostile: As for `graphs`.
     """
-    graph = draw(graphs(least=max(seeds, least), hostile=hostile))
+    graph = draw(graphs(least=max(seeds, least)))
     return graph, draw(_seeds(graph, seeds), label="seeds")
 
 
@@ -213,19 +173,10 @@ def filtering() -> st.SearchStrategy[dict[str, Any]]:
 
 
 CONDITIONS = (
-    "total_mentions>=2",
-    "Drug.total_mentions<3.5",
-    "drug . name != Plain",
-    "name~o",
-    "name=METEO|other",
-    "synonyms=zeta",
-    "causes.confidence>0.5",
-    "associated with.note=others",
-    "confidence!=0.9",
-    "created_at>2020",
-    "causes.created_at<2025",
-    "nowhere=1",
-)
+    "total_mentions>=2", "Drug.total_mentions<3.5", "drug . name != Plain", "name~o",
+    "name=METEO|other", "synonyms=zeta", "causes.confidence>0.5", "associated with.note=others",
+    "confidence!=0.9", "created_at>2020", "causes.created_at<2025", "nowhere=1",
+)  # fmt: skip
 ORDERS = ("name", "-name", "-total_mentions", "total_mentions", "degree", "-degree", "synonyms")
 FACETS = ("name:2", "total_mentions", "Drug.synonyms", "vector", "causes.confidence", "nowhere")
 FIELDS = ("name", "confidence", "total_mentions", "nested", "provenance", "id", "nowhere")

@@ -8,8 +8,6 @@ first step exceeds the bound. Run it in a process of its own.
 
 # ruff: noqa: E501 - a row of a table is one line
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import json

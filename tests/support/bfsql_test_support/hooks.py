@@ -1,7 +1,5 @@
 """Hook plugins for tests of core: they record calls, fail, hide, refuse or rerank."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from bfsql.plugins import hookimpl

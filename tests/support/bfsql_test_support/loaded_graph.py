@@ -1,7 +1,5 @@
 """Asks a loaded graph what a model would: for its schema, for names, and along its edges."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection
 from pathlib import Path
@@ -15,9 +13,6 @@ async def neighbours(graph: bfsql.Graph, name: str, predicate: str, near: str) -
     """The names of the nodes that a predicate connects with an entity.
 
     Args:
-        graph: The graph.
-        name: The name of the entity, or its id.
-        predicate: The predicate.
         near: Whether the entity is the `subject` or the `object` of the edges.
     """
     found = await graph.bfs_query(seeds=[name], max_hops=1, predicates=[predicate])
@@ -31,25 +26,32 @@ async def neighbours(graph: bfsql.Graph, name: str, predicate: str, near: str) -
     }
 
 
-async def check_graph(path: Path, types: Collection[str], edges: Collection[str]) -> None:
+async def check_graph(
+    path: Path, types: Collection[str], edges: Collection[str], *, whole: bool = True
+) -> None:
     """Check the schema of a graph file, and questions along its first three edges.
 
     Args:
-        path: The file.
-        types: All types.
-        edges: All edges, as `Tom -ACTED_IN-> Big`.
+        edges: All edges, as `Tom -ACTED_IN-> Big`; an end may be asked for by another name, after
+            an equals sign.
+        whole: Whether these are all types and all edges, or some.
     """
     triples = [found.groups() for edge in edges if (found := _EDGE.fullmatch(edge))]
     assert len(triples) == len(edges)
     async with bfsql.open_graph("sqlite", path=path) as graph:
         schema = (await graph.describe_schema()).content
-        assert {*schema["entity_types"]} == {*types}
-        assert {*schema["predicates"]} == {predicate for _, predicate, _ in triples}
-        for subject, predicate, object_ in triples[:3]:
-            leaving = {o for s, p, o in triples if (s, p) == (subject, predicate)}
-            assert await neighbours(graph, subject, predicate, "subject") == leaving
-            entering = {s for s, p, o in triples if (p, o) == (predicate, object_)}
-            assert await neighbours(graph, object_, predicate, "object") == entering
-            best = (await graph.search_entities(subject)).content["result"][0]
-            assert best["entity_type"] in types
-            assert subject in {best["id"], best.get("name")}
+        predicates = {predicate for _, predicate, _ in triples}
+        for listed, known in (("entity_types", {*types}), ("predicates", predicates)):
+            assert known == {*schema[listed]} if whole else known <= {*schema[listed]}
+        named = [(s.partition("="), p, o.partition("=")) for s, p, o in triples]
+        for (subject, _, alias), predicate, (object_, _, other) in named[:3]:
+            leaving = {o for (s, *_), p, (o, *_) in named if (s, p) == (subject, predicate)}
+            entering = {s for (s, *_), p, (o, *_) in named if (p, o) == (predicate, object_)}
+            for name in {subject, alias or subject}:
+                assert await neighbours(graph, name, predicate, "subject") == leaving
+            for name in {object_, other or object_}:
+                assert await neighbours(graph, name, predicate, "object") == entering
+            for name, asked in ((subject, alias or subject), (object_, other or object_)):
+                best = (await graph.search_entities(asked)).content["result"][0]
+                assert best["entity_type"] in schema["entity_types"]
+                assert name in {best["id"], best.get("name")}

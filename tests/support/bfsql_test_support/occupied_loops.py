@@ -4,8 +4,6 @@ Both are noted in a file of the session. A server that starts from nothing, as `
 only logs it, as it does for users.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Messages of MCP as a client sends them that uses no SDK; those of 2025 but for `tool_call`."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -29,8 +27,6 @@ def tool_call(tool: str, arguments: Any, client: str) -> tuple[str, dict[str, st
     """Body and headers of an HTTP request that calls a tool by the protocol of 2026.
 
     Args:
-        tool: The tool.
-        arguments: Its arguments.
         client: The client's name for itself.
     """
     meta = {

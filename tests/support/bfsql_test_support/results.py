@@ -4,8 +4,6 @@ A file is a list of rows. A row has the date and the machine of its run; running
 replaces the rows of that part only.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 import os
@@ -30,8 +28,6 @@ def save(name: str, rows: Iterable[Row], keys: Collection[str]) -> None:
     """Add rows to a file, in place of those that are equal in some fields.
 
     Args:
-        name: The name of the benchmark.
-        rows: What was measured.
         keys: The fields by which a row is found again.
     """
     run = {"date": dt.datetime.now(dt.UTC).date().isoformat(), "machine": machine()}

@@ -3,8 +3,6 @@
 python -m bfsql_test_support.same_calls [folder of a kgraph bundle]
 """
 
-from __future__ import annotations
-
 import asyncio
 import random
 import sys

@@ -3,8 +3,6 @@
 `python -m bfsql_test_support.stores_matrix` writes the tables of `docs/reference/stores.md` anew.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Graphs drawn as several successive loads, and as the one load with the same result."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -65,13 +63,10 @@ class SeveralLoads:
 
 
 @st.composite
-def several_loads(draw: st.DrawFn, most: int = 25, *, removals: bool = True) -> SeveralLoads:
-    """A graph in up to four loads; evidence comes with its edge or later.
+def several_loads(draw: st.DrawFn, most: int = 25) -> SeveralLoads:
+    """A graph in up to four loads, between which something may be removed.
 
-    Args:
-        draw: Hypothesis's draw function.
-        most: Maximum number of nodes.
-        removals: Whether something may be removed between the loads.
+    Evidence comes with its edge or later.
     """
     drawn = draw(graphs(most=most))
     number = draw(st.integers(1, 4), label="loads")
@@ -89,7 +84,7 @@ def several_loads(draw: st.DrawFn, most: int = 25, *, removals: bool = True) -> 
     gone = st.lists(st.sampled_from(records), max_size=3) if records else st.just([])
     loads = []
     for place, part in enumerate(split):
-        named = draw(gone) if removals and place else []
+        named = draw(gone) if place else []
         removed = tuple(r for r in named if not isinstance(r, EvidenceRecord))
         loads.append(Load(removed, tuple(part)))
     loads = list(_with_their_edges(loads))

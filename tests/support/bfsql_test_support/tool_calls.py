@@ -1,7 +1,5 @@
 """Calls to tools whose answers are checked against the exact shapes of the protocol."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any
@@ -16,18 +14,9 @@ _ORDER = {
     "intersect_subgraphs": ["seeds", "k"],
 }
 _SUBGRAPH = [
-    "node_count",
-    "edge_count",
-    "common_count",
-    "shown_count",
-    "walk_count",
-    "notes",
-    "facets",
-    "schema_summary",
-    "walks",
-    "nodes",
-    "edges",
-]
+    "node_count", "edge_count", "common_count", "shown_count", "walk_count", "notes", "facets",
+    "schema_summary", "walks", "nodes", "edges",
+]  # fmt: skip
 _CONTINUE = re.compile(r"Continue with offset=(\d+), limit=(\d+)\.")
 _LAST: dict[str, Answer] = {}
 """The last checked answer of each tool; an equal one, from another store or a cache, passes."""
@@ -67,12 +56,7 @@ async def worked_calls(graph: Graph) -> list[dict[str, Any]]:
 
 
 def check(tool: str, answer: Answer) -> None:
-    """Check what holds for every answer: exact shape, order of keys, compactness, same content.
-
-    Raises:
-        AssertionError: Something does not hold.
-        pydantic.ValidationError: The shape is wrong.
-    """
+    """Check what holds for every answer: exact shape, order of keys, compactness, same content."""
     shapes.ANSWERS[tool].validate_json(answer.text)
     document = json.loads(answer.text)
     assert _HIDDEN.search(answer.text) is None, "nothing hidden goes out as it is"

@@ -3,8 +3,6 @@
 The service is a function from a path to JSON, so that no network is needed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 from urllib.parse import quote, unquote

@@ -1,7 +1,5 @@
 """Backends in memory with columns or typed streams, and a wrapper that hides both."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncGenerator, Collection, Iterable, Sequence
 from typing import TypeAlias
 
@@ -30,8 +28,6 @@ class PlainColumns(IntegerGraph):
     """Columns over some nodes and edges; a handle is the position of an id among all sorted ids.
 
     Args:
-        types: The type of each node, by id.
-        triples: The edges, each once.
         batch: Edges in a batch of a ring.
     """
 
@@ -135,7 +131,6 @@ class ColumnsOverMemory(MemoryBackend):
     """The in-memory reference with columns.
 
     Args:
-        records: The graph.
         batch: Edges in a batch of a ring.
     """
 
@@ -154,7 +149,6 @@ class TypedStream(MemoryBackend):
     """The in-memory reference with a stream of rows that include the types of both ends.
 
     Args:
-        records: The graph.
         batch: Rows in a batch of a ring.
     """
 

@@ -1,7 +1,5 @@
 """In-memory backends for observing the engine, each of which differs in one respect."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -45,7 +43,33 @@ class BareBackend(GraphDbInterface):
         return await self._inner.predicates()
 
 
-class CountingBackend(MemoryBackend):
+class ObservedBackend(MemoryBackend):
+    """Says before each batch which one it is and what it requests."""
+
+    async def before(self, method: str, keys: Iterable[Any]) -> None:
+        """Called before a batch."""
+        raise NotImplementedError
+
+    async def get_nodes_batch(self, ids: Sequence[str]) -> list[Node]:
+        await self.before("get_nodes_batch", ids)
+        return await super().get_nodes_batch(ids)
+
+    async def edges_batch(self, ids: Sequence[str]) -> list[Triple]:
+        await self.before("edges_batch", ids)
+        return await super().edges_batch(ids)
+
+    async def metadata_for_nodes_batch(self, ids: Sequence[str]) -> Mapping[str, Metadata]:
+        await self.before("metadata_for_nodes_batch", ids)
+        return await super().metadata_for_nodes_batch(ids)
+
+    async def metadata_for_edges_batch(
+        self, edges: Collection[Triple]
+    ) -> Mapping[Triple, Metadata]:
+        await self.before("metadata_for_edges_batch", edges)
+        return await super().metadata_for_edges_batch(edges)
+
+
+class CountingBackend(ObservedBackend):
     """Counts the batches that reach the store, and records what they request."""
 
     def __init__(self, records: Iterable[GraphRecord]) -> None:
@@ -59,23 +83,9 @@ class CountingBackend(MemoryBackend):
         """Number of batches so far."""
         return self.calls.total()
 
-    async def get_nodes_batch(self, ids: Sequence[str]) -> list[Node]:
-        self._count("get_nodes_batch", ids)
-        return await super().get_nodes_batch(ids)
-
-    async def edges_batch(self, ids: Sequence[str]) -> list[Triple]:
-        self._count("edges_batch", ids)
-        return await super().edges_batch(ids)
-
-    async def metadata_for_nodes_batch(self, ids: Sequence[str]) -> Mapping[str, Metadata]:
-        self._count("metadata_for_nodes_batch", ids)
-        return await super().metadata_for_nodes_batch(ids)
-
-    async def metadata_for_edges_batch(
-        self, edges: Collection[Triple]
-    ) -> Mapping[Triple, Metadata]:
-        self._count("metadata_for_edges_batch", edges)
-        return await super().metadata_for_edges_batch(edges)
+    async def before(self, method: str, keys: Iterable[Any]) -> None:
+        self.calls[method] += 1
+        self.asked[method].update(keys)
 
     async def get_node(self, entity_id: str) -> Node:
         self.single["get_node"] += 1
@@ -85,16 +95,11 @@ class CountingBackend(MemoryBackend):
         self.single["metadata_for_node"] += 1
         return await super().metadata_for_node(entity_id)
 
-    def _count(self, method: str, keys: Iterable[Any]) -> None:
-        self.calls[method] += 1
-        self.asked[method].update(keys)
 
-
-class LateBackend(MemoryBackend):
+class LateBackend(ObservedBackend):
     """Answers some batches too late.
 
     Args:
-        records: The graph.
         late: For each method, the number of its first call that is too late, from 1.
         hangs: Whether a late call waits until it is cancelled. Otherwise it raises TimeoutError
             at once, as if a statement timeout set from `call.remaining()` had expired, so that
@@ -110,25 +115,7 @@ class LateBackend(MemoryBackend):
         self._calls: Counter[str] = Counter()
         self._cancelled: asyncio.Queue[str] = asyncio.Queue()
 
-    async def get_nodes_batch(self, ids: Sequence[str]) -> list[Node]:
-        await self._in_time("get_nodes_batch")
-        return await super().get_nodes_batch(ids)
-
-    async def edges_batch(self, ids: Sequence[str]) -> list[Triple]:
-        await self._in_time("edges_batch")
-        return await super().edges_batch(ids)
-
-    async def metadata_for_nodes_batch(self, ids: Sequence[str]) -> Mapping[str, Metadata]:
-        await self._in_time("metadata_for_nodes_batch")
-        return await super().metadata_for_nodes_batch(ids)
-
-    async def metadata_for_edges_batch(
-        self, edges: Collection[Triple]
-    ) -> Mapping[Triple, Metadata]:
-        await self._in_time("metadata_for_edges_batch")
-        return await super().metadata_for_edges_batch(edges)
-
-    async def _in_time(self, method: str) -> None:
+    async def before(self, method: str, keys: Iterable[Any]) -> None:
         self._calls[method] += 1
         if self._calls[method] < self._late.get(method, self._calls[method] + 1):
             return

@@ -1,7 +1,5 @@
 """Backends that record the calls they receive, and can be made to wait or fail."""
 
-from __future__ import annotations
-
 import asyncio
 import functools
 from collections import Counter
@@ -13,20 +11,10 @@ from bfsql.abc import GraphDbInterface
 B = TypeVar("B", bound=GraphDbInterface)
 
 METHODS = (
-    "search_entities",
-    "edges_from",
-    "edges_to",
-    "get_node",
-    "metadata_for_node",
-    "metadata_for_edge",
-    "entity_types",
-    "predicates",
-    "get_nodes_batch",
-    "edges_batch",
-    "metadata_for_nodes_batch",
-    "metadata_for_edges_batch",
-    "provenance_for_node",
-)
+    "search_entities", "edges_from", "edges_to", "get_node", "metadata_for_node",
+    "metadata_for_edge", "entity_types", "predicates", "get_nodes_batch", "edges_batch",
+    "metadata_for_nodes_batch", "metadata_for_edges_batch", "provenance_for_node",
+)  # fmt: skip
 
 
 class Watch:

@@ -1,7 +1,5 @@
 """A small but complete backend for tests, which keeps its graph in a JSON file."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -3,8 +3,6 @@
 nox -s screenshots -- --animation
 """
 
-from __future__ import annotations
-
 import asyncio
 import io
 import re

@@ -3,8 +3,6 @@
 playwright brings no browser, and none is downloaded.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections.abc import AsyncIterator
@@ -54,11 +52,7 @@ for (const name of ["alert", "confirm", "prompt", "print", "open"])
 
 
 def program() -> str:
-    """The path of the browser.
-
-    Raises:
-        Unavailable: No browser is installed.
-    """
+    """The path of the browser."""
     found = next(filter(None, map(shutil.which, PROGRAMS)), None)
     if found is None:
         raise Unavailable(f"there is no Chromium here; apt-get install {PROGRAMS[0]} brings one")
@@ -67,11 +61,7 @@ def program() -> str:
 
 @asynccontextmanager
 async def chromium() -> AsyncIterator[Browser]:
-    """A browser with a fresh profile and no access to any other machine.
-
-    Raises:
-        Unavailable: No browser is installed.
-    """
+    """A browser with a fresh profile and no access to any other machine."""
     path = program()
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=path, args=OPTIONS)
@@ -91,7 +81,6 @@ class Visit:
     """A page, and a record of its events.
 
     Attributes:
-        page: The page.
         requests: Addresses that it requested, in order, except for `data:` and `blob:`.
         incidents: Console errors, uncaught exceptions, violations of its Content-Security-Policy,
             requests to other machines, dialogs, popups, and scripts from the graph that ran.
@@ -130,14 +119,19 @@ class Visit:
         await self.page.get_by_role("combobox", name="Search the graph").fill("")
         await self.page.evaluate("location.hash = 'view=intersect'")
 
-    async def tab_to(self, target: Locator) -> None:
-        """Press Tab until an element has the focus, which must be visible."""
+    async def press(self, *keys: str) -> None:
+        """Press some keys, one after the other."""
+        for key in keys:
+            await self.page.keyboard.press(key)
+
+    async def tab_to(self, target: Locator, *keys: str) -> None:
+        """Press Tab until an element has the focus, which must be visible, and then some keys."""
         await target.wait_for()
         for _ in range(MOST_TABS):
             await self.page.keyboard.press("Tab")
             if outline := await target.evaluate(OUTLINE_WITH_FOCUS):
                 assert outline != "none", "the focus has to be visible"
-                return
+                return await self.press(*keys)
         raise AssertionError(f"Tab never reaches {target}")
 
     async def record(self) -> None:
@@ -150,11 +144,7 @@ class Visit:
         self.page.on("popup", lambda popup: self._note(f"popup: {popup.url}"))
 
     async def check(self) -> None:
-        """Check that nothing happened so far that was not expected.
-
-        Raises:
-            AssertionError: Something did.
-        """
+        """Check that nothing happened so far that was not expected."""
         # Earlier messages of the page arrive before the answer to this.
         await self.page.evaluate("1")
         # Only the text: pytest would also print the page's fields, with expected incidents.
@@ -185,11 +175,7 @@ async def visiting(browser: Browser, **options: Any) -> AsyncIterator[Visit]:
     """A fresh page without cookies or cache of other pages.
 
     Args:
-        browser: The browser.
         options: Options of playwright's `new_context`, such as `color_scheme`.
-
-    Raises:
-        AssertionError: Something happened in it that the test did not expect.
     """
     size = {"width": 1280, "height": 900}
     async with await browser.new_context(**{"viewport": size, **options}) as context:
@@ -206,9 +192,6 @@ async def turn(visit: Visit) -> AsyncIterator[Visit]:
 
     A new page takes two seconds of processor time, another view of the same page a quarter. The
     view that a turn ends with is left, so that the next test gets a view of its own.
-
-    Raises:
-        AssertionError: Something happened in it that the test did not expect.
     """
     yield visit
     await visit.check()

@@ -3,8 +3,6 @@
 They are no plugin of all tests, since few of them need playwright.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 

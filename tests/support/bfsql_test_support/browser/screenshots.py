@@ -3,8 +3,6 @@
 Each view is taken at the width of a desktop and of a phone, in light and in dark.
 """
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import subprocess

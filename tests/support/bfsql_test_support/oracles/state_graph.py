@@ -5,8 +5,6 @@ taken; where the step may end, a second state follows it. The number of walks is
 paths from the source to the sink. Unlike `oracles.walking`, this can handle hubs.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from typing import Any
@@ -23,10 +21,6 @@ class Layered:
     """All complete walks along some steps.
 
     Args:
-        types: The type of each node.
-        triples: The edges.
-        seeds: Nodes where walks start.
-        steps: Steps that walks follow.
         to: Nodes where walks end; None for any.
         comes_to: Whether a step, counted from 1, may reach a node.
         ends_at: Whether walks may end at a node of `to`, even if the last step may not reach it.

@@ -1,7 +1,5 @@
 """Expected answers, computed with networkx as simply as possible."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

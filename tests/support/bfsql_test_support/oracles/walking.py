@@ -1,10 +1,8 @@
 """Walks by brute force: every walk is listed, which the engine never does."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from hypothesis import strategies as st
 
@@ -24,7 +22,7 @@ class Walker:
     triples: frozenset[Triple]
 
     @classmethod
-    def of(cls, graph: graph_strategies.Drawn) -> Walker:
+    def of(cls, graph: graph_strategies.Drawn) -> Self:
         described: dict[str, list[NodeRecord]] = {}
         for record in graph.records:
             if isinstance(record, NodeRecord):
@@ -43,8 +41,6 @@ class Walker:
         """Every complete walk, with the seed where it starts.
 
         Args:
-            seeds: Nodes where walks start.
-            steps: Steps that walks follow.
             to: Nodes where walks end; None for any.
             removed: Nodes that no walk may reach.
         """

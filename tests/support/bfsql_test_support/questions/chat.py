@@ -6,8 +6,6 @@ is counted once; or no tools, which shows what it knew anyway. Each question is 
 conversation. The key is read from OPENAI_API_KEY and sent only to this address.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json
@@ -108,9 +106,7 @@ class Model:
     """A model behind an OpenAI-compatible address.
 
     Args:
-        client: Sends the requests.
         url: The base, such as `http://localhost:11434/v1`, or the full `.../chat/completions`.
-        name: The name of the requested model.
         key: Sent as a bearer token; None sends none.
     """
 
@@ -128,11 +124,7 @@ class Model:
         """The next message of a conversation.
 
         Args:
-            messages: The conversation so far.
             tools: The tools that may be called; without any, the model has to answer.
-
-        Raises:
-            ModelFailed: There is no message.
         """
         body: dict[str, Any] = {"model": self._name, "messages": list(messages)}
         if tools:
@@ -190,10 +182,7 @@ async def converse(
     """Have a model answer a question.
 
     Args:
-        model: The model.
-        side: The tools that it may use.
         schema: The answer of the schema tool; without tools, what the graph is about.
-        question: The question.
         calls: Most calls that it may make.
     """
     form = question.kind.form.value + (f", {question.kind.hint}" if question.kind.hint else "")
@@ -273,9 +262,6 @@ async def examine(
     """Ask a model all questions, and write every conversation to a transcript.
 
     Args:
-        model: The model.
-        side: The tools that it may use.
-        questions: The questions to ask.
         calls: Most calls that it may make for one question.
         transcript: Receives a line of JSON for each question.
         description: What the graph is about, in place of a schema where there are no tools.
@@ -308,7 +294,6 @@ def main(arguments: Sequence[str], sets: Mapping[str, Callable[[str | None], Que
     """Ask a model the questions.
 
     Args:
-        arguments: Command-line arguments after `chat`.
         sets: Reads other sets of questions, by name, from a folder or from the default one.
     """
     parser = argparse.ArgumentParser(prog="chat", description=__doc__)

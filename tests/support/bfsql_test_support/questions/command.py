@@ -1,7 +1,5 @@
 """`nox -s benchmarks -- questions`: run all plans on real stores, by kind and in total."""
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import time
@@ -37,11 +35,7 @@ Opening = Callable[[Loadable], AbstractAsyncContextManager[list[Side]]]
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Run the suite.
-
-    Args:
-        arguments: Command-line arguments after `questions`.
-    """
+    """Run the suite."""
     parser = argparse.ArgumentParser(prog="questions", description=__doc__)
     parser.add_argument("stores", nargs="*", default=STORES, help=f"of {', '.join(STORES)}; all")
     parser.add_argument(

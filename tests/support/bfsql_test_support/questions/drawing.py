@@ -1,7 +1,5 @@
 """Draws the subjects of questions at random, and looks up the true answers in networkx."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -23,11 +21,7 @@ class NothingFits(Exception):
 
 
 class Lookup:
-    """A world as networkx sees it.
-
-    Args:
-        world: The world.
-    """
+    """A world as networkx sees it."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -43,9 +37,25 @@ class Lookup:
         called = self.graph.nodes(data="metadata")
         return {node for node, known in called if spellings[known["name"]] == 1}
 
+    def of(self, entity_type: str, **properties: Any) -> list[str]:
+        """The nodes of a type with these values of properties."""
+        return [node for node in self.world.of(entity_type) if self.has(node, **properties)]
+
+    def has(self, node: str, **properties: Any) -> bool:
+        """Whether a node has these values of properties."""
+        return properties.items() <= self.metadata(node).items()
+
+    def metadata(self, node: str) -> dict[str, Any]:
+        """The properties of a node."""
+        return self.world.metadata(node)
+
     def name(self, node: str) -> str:
         """The name of a node."""
         return self.world.called(node)
+
+    def about(self, **nodes: str) -> dict[str, Any]:
+        """The values of a question that are names of nodes."""
+        return {value: self.name(node) for value, node in nodes.items()}
 
     def names(self, nodes: Iterable[str]) -> list[str]:
         """The distinct names of nodes, sorted."""
@@ -53,7 +63,7 @@ class Lookup:
 
     def get(self, node: str, key: str) -> Any:
         """A property of a node, or None."""
-        return self.world.metadata(node).get(key)
+        return self.metadata(node).get(key)
 
     def type(self, node: str) -> str:
         """The type of a node."""
@@ -67,6 +77,18 @@ class Lookup:
     def into(self, node: str, *predicates: str) -> list[str]:
         """The subjects of edges to a node with these predicates, one per edge."""
         return [s for s, _, p in self.graph.in_edges(node, keys=True) if p in predicates]
+
+    def follow(self, node: str, *steps: str) -> list[str]:
+        """The ends of all paths along steps such as `tests->`, `<-a|b` and, both ways, `-a-`."""
+        ends = [node]
+        for step in steps:
+            ways = [
+                *([self.out] if not step.startswith("<") else ()),
+                *([self.into] if not step.endswith(">") else ()),
+            ]
+            predicates = step.strip("<->").split("|")
+            ends = [end for start in ends for way in ways for end in way(start, *predicates)]
+        return ends
 
     def edge(self, subject: str, predicate: str, object_: str) -> dict[str, Any]:
         """The properties of an edge."""
@@ -90,23 +112,14 @@ class Lookup:
 
 
 class Drawing(Lookup):
-    """Draws for one question.
-
-    Args:
-        world: The world.
-        draw: The source of randomness.
-    """
+    """Draws for one question."""
 
     def __init__(self, world: World, draw: random.Random) -> None:
         super().__init__(world)
         self.chance = draw
 
     def one(self, entity_type: str, fits: Callable[[str], Any] = lambda _: True) -> str:
-        """A random node of a type that a question may name and that satisfies `fits`.
-
-        Raises:
-            NothingFits: There is no such node.
-        """
+        """A random node of a type that a question may name and that satisfies `fits`."""
         nodes = [node for node in self.world.of(entity_type) if node in self.unique]
         self.chance.shuffle(nodes)
         for node in nodes:
@@ -120,11 +133,7 @@ class Drawing(Lookup):
         return max(nodes, key=self.graph.degree)
 
     def until(self, draw: Callable[[], T | None]) -> T:
-        """The first draw that is not None.
-
-        Raises:
-            NothingFits: All draws were None.
-        """
+        """The first draw that is not None."""
         for _ in range(ENOUGH):
             if (found := draw()) is not None:
                 return found

@@ -1,7 +1,5 @@
 """Made-up pronounceable names, each used once."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 
@@ -21,11 +19,7 @@ TITLES = (
 
 
 class Names:
-    """A generator of unique names.
-
-    Args:
-        draw: The source of randomness.
-    """
+    """A generator of unique names."""
 
     def __init__(self, draw: random.Random) -> None:
         self._draw = draw

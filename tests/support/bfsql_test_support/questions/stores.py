@@ -3,8 +3,6 @@
 Our tools are included twice: with answers in JSON and with answers in lines.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager

@@ -4,11 +4,9 @@ A session of a set of tools over a world begins with one call of its schema tool
 question is answered by its kind's plan.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 from bfsql_test_support.questions.drawing import NothingFits
 from bfsql_test_support.questions.kinds import KINDS
@@ -28,8 +26,6 @@ class Outcome:
     """The outcome of one question, or of the call of the schema tool.
 
     Attributes:
-        kind: Name of the kind.
-        calls: The calls made for it.
         wrong: A description of a wrong answer; None if the answer is right.
     """
 
@@ -57,7 +53,7 @@ class Sum:
         self.answers += sum(call.answer for call in outcome.calls)
 
     @classmethod
-    def of(cls, outcomes: Iterable[Outcome]) -> Sum:
+    def of(cls, outcomes: Iterable[Outcome]) -> Self:
         """The sum of several."""
         found = cls()
         for outcome in outcomes:

@@ -5,8 +5,6 @@ values of properties that have few, and the relations; a query returns compact J
 row.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time
@@ -47,10 +45,8 @@ class Call:
     """The cost of one call.
 
     Attributes:
-        tool: Name of the tool.
         arguments: Characters of the arguments, as compact JSON.
         answer: Characters of the text that the model reads, whether an answer or an error.
-        seconds: The time that it took.
     """
 
     tool: str
@@ -76,7 +72,6 @@ class Toolset(ABC):
     """Tools over one store.
 
     Attributes:
-        calls: Every call so far.
         schema_tool: The tool that a client calls first, once a session; empty if there is none.
     """
 
@@ -91,18 +86,10 @@ class Toolset(ABC):
 
     @abstractmethod
     async def _answer(self, tool: str, arguments: Mapping[str, Any]) -> str:
-        """Run a call.
-
-        Raises:
-            CallRefused: The call failed.
-        """
+        """Run a call."""
 
     async def run(self, tool: str, arguments: Mapping[str, Any]) -> str:
-        """The text of the answer to a call.
-
-        Raises:
-            CallRefused: The call failed; it was counted as well.
-        """
+        """The text of the answer to a call."""
         text, start = "", time.perf_counter()
         try:
             text = await self._answer(tool, arguments)
@@ -130,9 +117,20 @@ class NoTools(Toolset):
 class QueryTools(Toolset):
     """A schema tool and a tool for a query language."""
 
+    schema_tool = "get_schema"
+    query_tool: ClassVar[str]
+
     @abstractmethod
     async def rows(self, query: str, **parameters: Any) -> list[dict[str, Any]]:
         """The rows that a query returns."""
+
+    @abstractmethod
+    async def _schema(self) -> str:
+        """The answer of the schema tool."""
+
+    @abstractmethod
+    async def _read(self, query: str, parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """The rows that the store returns."""
 
     async def column(self, query: str, **parameters: Any) -> list[Any]:
         """The first value of each row."""
@@ -142,6 +140,29 @@ class QueryTools(Toolset):
         """The first value of the only row."""
         [value] = await self.column(query, **parameters)
         return value
+
+    async def _answer(self, tool: str, arguments: Mapping[str, Any]) -> str:
+        if tool == self.schema_tool:
+            return await self._schema()
+        if tool != self.query_tool:
+            there = f"there are {self.schema_tool} and {self.query_tool}"
+            raise CallRefused(f"There is no tool {tool!r}; {there}.")
+        query, parameters = str(arguments.get("query", "")), arguments.get("params") or {}
+        text = compact(await self._read(query, parameters))
+        if len(text) > LONGEST_ANSWER:
+            raise CallRefused(
+                f"The answer has {len(text):,} characters, more than {LONGEST_ANSWER:,}. Ask for "
+                "less: count, or put a LIMIT behind the query."
+            )
+        return text
+
+    def _definitions(self, schema: str, described: str, /, **arguments: Any) -> list[Definition]:
+        """The definitions of the tools, by their descriptions and the arguments of a query."""
+        asked = {"type": "object", "properties": arguments, "required": ["query"]}
+        return [
+            Definition(self.schema_tool, schema, {"type": "object", "properties": {}}),
+            Definition(self.query_tool, described, asked),
+        ]
 
 
 class SixTools(Toolset):
@@ -194,45 +215,26 @@ class SixTools(Toolset):
 class CypherTools(QueryTools):
     """A schema tool and a tool for read-only Cypher queries."""
 
-    schema_tool = "get_schema"
+    query_tool = "read_cypher"
 
     def __init__(self, driver: AsyncDriver) -> None:
         super().__init__()
         self._driver = driver
 
     def definitions(self) -> list[Definition]:
-        query = {"type": "string", "description": "The Cypher query to execute."}
         params = {
             "type": "object",
             "description": "The parameters to pass to the Cypher query.",
             "additionalProperties": True,
         }
-        return [
-            Definition(
-                "get_schema",
-                "List all node labels with their properties, the relationship types with their "
-                "properties, and between which labels they run.",
-                {"type": "object", "properties": {}},
-            ),
-            Definition(
-                "read_cypher",
-                "Execute a read Cypher query on the Neo4j database. The answer is a JSON list "
-                "with an object for each row.",
-                {
-                    "type": "object",
-                    "properties": {"query": query, "params": params},
-                    "required": ["query"],
-                },
-            ),
-        ]
-
-    async def _answer(self, tool: str, arguments: Mapping[str, Any]) -> str:
-        if tool == "get_schema":
-            return await self._schema()
-        if tool != "read_cypher":
-            raise CallRefused(f"There is no tool {tool!r}; there are get_schema and read_cypher.")
-        parameters = arguments.get("params") or {}
-        return _bounded(compact(await self._read(str(arguments.get("query", "")), parameters)))
+        return self._definitions(
+            "List all node labels with their properties, the relationship types with their "
+            "properties, and between which labels they run.",
+            "Execute a read Cypher query on the Neo4j database. The answer is a JSON list "
+            "with an object for each row.",
+            query={"type": "string", "description": "The Cypher query to execute."},
+            params=params,
+        )
 
     async def rows(self, query: str, **parameters: Any) -> list[dict[str, Any]]:
         arguments = {"query": query} | ({"params": parameters} if parameters else {})
@@ -288,11 +290,10 @@ class SparqlTools(QueryTools):
     """A schema tool and a tool for SPARQL SELECT queries.
 
     Args:
-        server: The server.
         prefixes: Prefix to namespace, declared in front of each query.
     """
 
-    schema_tool = "get_schema"
+    query_tool = "read_sparql"
 
     def __init__(
         self, server: SparqlServer, prefixes: Mapping[str, str] = MappingProxyType(PREFIXES)
@@ -303,29 +304,14 @@ class SparqlTools(QueryTools):
         self._head = "".join(f"PREFIX {one}: <{iri}>\n" for one, iri in prefixes.items())
 
     def definitions(self) -> list[Definition]:
-        query = {"type": "string", "description": "The SPARQL query to execute."}
-        return [
-            Definition(
-                "get_schema",
-                "List the classes with their properties, and the relations between them.",
-                {"type": "object", "properties": {}},
-            ),
-            Definition(
-                "read_sparql",
-                "Execute a SELECT query. The answer is a JSON list with an object for each row. "
-                f"These prefixes are declared: {' '.join(f'{one}:' for one in self._prefixes)}. "
-                "Names are rdfs:label, aliases skos:altLabel. What is known of a triple hangs on a "
-                "node with rdf:subject, rdf:predicate and rdf:object.",
-                {"type": "object", "properties": {"query": query}, "required": ["query"]},
-            ),
-        ]
-
-    async def _answer(self, tool: str, arguments: Mapping[str, Any]) -> str:
-        if tool == "get_schema":
-            return await self._schema()
-        if tool != "read_sparql":
-            raise CallRefused(f"There is no tool {tool!r}; there are get_schema and read_sparql.")
-        return _bounded(compact(await self._read(str(arguments.get("query", "")))))
+        return self._definitions(
+            "List the classes with their properties, and the relations between them.",
+            "Execute a SELECT query. The answer is a JSON list with an object for each row. "
+            f"These prefixes are declared: {' '.join(f'{one}:' for one in self._prefixes)}. "
+            "Names are rdfs:label, aliases skos:altLabel. What is known of a triple hangs on a "
+            "node with rdf:subject, rdf:predicate and rdf:object.",
+            query={"type": "string", "description": "The SPARQL query to execute."},
+        )
 
     async def rows(self, query: str, **parameters: Any) -> list[dict[str, Any]]:
         """The rows that a query returns; `$name` in it stands for the literal of a parameter."""
@@ -334,7 +320,9 @@ class SparqlTools(QueryTools):
         rows: list[dict[str, Any]] = json.loads(await self.run("read_sparql", {"query": query}))
         return rows
 
-    async def _read(self, query: str) -> list[dict[str, str]]:
+    async def _read(
+        self, query: str, parameters: Mapping[str, Any] = MappingProxyType({})
+    ) -> list[dict[str, Any]]:
         try:
             return await asyncio.to_thread(self._server.select, self._head + query)
         except (Refused, OSError, ValueError) as error:
@@ -352,17 +340,11 @@ class SparqlTools(QueryTools):
             "SELECT ?p ?q (SAMPLE(DATATYPE(?o)) AS ?t) { ?s rdf:predicate ?p ; ?q ?o "
             "FILTER(isLiteral(?o)) } GROUP BY ?p ?q"
         )
-        lines = [
-            f"{self._short(row['a'])} {self._short(row['p'])} {self._short(row['b'])}"
-            for row in relations
-        ]
+        lines = [self._line(row, "apb") for row in relations]
         for row in properties:
-            line = f"{self._short(row['a'])} {self._short(row['p'])} {self._short(row['t'])}"
-            lines.append(line + (await self._values(row) if int(row["n"]) <= FEW_VALUES else ""))
-        lines += [
-            f"<< {self._short(row['p'])} >> {self._short(row['q'])} {self._short(row['t'])}"
-            for row in of_edges
-        ]
+            few = int(row["n"]) <= FEW_VALUES
+            lines.append(self._line(row, "apt") + (await self._values(row) if few else ""))
+        lines += [f"<< {self._short(row['p'])} >> {self._line(row, 'qt')}" for row in of_edges]
         return "\n".join(sorted(lines))
 
     async def _values(self, row: Mapping[str, str]) -> str:
@@ -371,20 +353,14 @@ class SparqlTools(QueryTools):
         )
         return f" {compact([one['o'] for one in found])}"
 
+    def _line(self, row: Mapping[str, str], variables: str) -> str:
+        return " ".join(self._short(row[variable]) for variable in variables)
+
     def _short(self, iri: str) -> str:
         for prefix, namespace in self._prefixes.items():
             if iri.startswith(namespace):
                 return f"{prefix}:{iri.removeprefix(namespace)}"
         return iri.replace("http://www.w3.org/2001/XMLSchema#", "xsd:")
-
-
-def _bounded(text: str) -> str:
-    if len(text) > LONGEST_ANSWER:
-        raise CallRefused(
-            f"The answer has {len(text):,} characters, more than {LONGEST_ANSWER:,}. Ask for less: "
-            "count, or put a LIMIT behind the query."
-        )
-    return text
 
 
 def compact(value: Any) -> str:

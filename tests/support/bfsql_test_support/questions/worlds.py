@@ -5,8 +5,6 @@ belong to different centres, proteins with the name of a disease, aliases, prope
 of edges, and sentences as evidence. Nothing in it is real.
 """
 
-from __future__ import annotations
-
 import random
 from bisect import bisect
 from collections.abc import Iterator, Sequence
@@ -14,7 +12,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import cached_property
 from itertools import accumulate
-from typing import Any
+from typing import Any, Self
 
 import networkx as nx
 
@@ -49,7 +47,7 @@ class Size:
     papers: int
 
     @classmethod
-    def of(cls, scale: int) -> Size:
+    def of(cls, scale: int) -> Self:
         """The size of a small world; numerous types grow with `scale`, others with its root."""
         root = round(scale**0.5)
         return cls(
@@ -67,11 +65,6 @@ class Size:
 
 class World:
     """A graph and its names; the same size and seed give the same world.
-
-    Args:
-        name: Its name in reports.
-        size: The number of its entities.
-        seed: The seed of all random choices.
 
     Attributes:
         graph: The whole graph: nodes with `type` and `metadata`, edges whose key is the predicate,

@@ -2,10 +2,10 @@
 
 import os
 import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
+from bfsql_test_support.commands import run
 from bfsql_test_support.servers.unavailable import Unavailable
 
 UNPRIVILEGED = "nobody"
@@ -32,19 +32,9 @@ def give(path: Path, mode: int) -> Path:
 def can_run(program: Path) -> bool:
     """Whether that account can reach a program, and the program prints its version."""
     try:
-        said = subprocess.run(
-            [str(program), "--version"],
-            check=False,
-            cwd="/",
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            timeout=30,
-            **account(),
-        )
+        return run(program, "--version", **{"cwd": "/", **account()}).returncode == 0
     except OSError:
         return False
-    return said.returncode == 0
 
 
 def require_reachable(folder: Path) -> None:
@@ -52,8 +42,7 @@ def require_reachable(folder: Path) -> None:
 
     The folders of pytest's `tmp_path` are closed to all accounts but their owner's.
     """
-    entered = subprocess.run(["test", "-x", str(folder)], check=False, cwd="/", **account())
-    if entered.returncode:
+    if run("test", "-x", folder, **{"cwd": "/", **account()}).returncode:
         raise Unavailable(
             f"{UNPRIVILEGED} cannot enter {folder}, and the server must not run as root: "
             "give a folder whose parents have mode 755"

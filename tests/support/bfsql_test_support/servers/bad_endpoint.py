@@ -34,7 +34,6 @@ class BadEndpoint:
         certificates: A folder of `make_certificates`, for TLS; None for plain HTTP.
 
     Attributes:
-        requests: All requests received, in order.
         sent: Bytes of bodies passed to the operating system.
         most_at_once: The greatest number of simultaneous requests.
     """

@@ -18,10 +18,8 @@ class Asked:
     """A request as it came in.
 
     Attributes:
-        method: GET, POST, ...
         target: Path and query string, as they were sent.
         headers: Of any case.
-        body: The bytes.
         when: `time.monotonic()` when the request was complete.
     """
 
@@ -59,7 +57,6 @@ class Reply:
 
     Attributes:
         status: The status; None sends nothing, and only `ending` happens.
-        body: The body.
         content_type: None leaves the header out.
         headers: In addition to the type and the length.
         silence: Seconds without data before it.
@@ -91,11 +88,9 @@ def iri(value: str) -> Term:
     return {"type": "uri", "value": value}
 
 
-def literal(value: str, language: str | None = None, datatype: str | None = None) -> Term:
+def literal(value: str, language: str = "") -> Term:
     """A literal in a solution."""
-    extra = {"xml:lang": language, "datatype": datatype}
-    given = {name: text for name, text in extra.items() if text is not None}
-    return {"type": "literal", "value": value, **given}
+    return {"type": "literal", "value": value} | ({"xml:lang": language} if language else {})
 
 
 def results(*solutions: Mapping[str, Term], variables: Sequence[str] = ()) -> Reply:

@@ -1,7 +1,5 @@
 """A TCP proxy that passes each connection to the next of several ports that accepts it."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Sequence

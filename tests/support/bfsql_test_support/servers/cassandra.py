@@ -1,7 +1,5 @@
 """Apache Cassandra: one node of a cluster, on a loopback address of its own."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from bfsql_test_support.downloads import fetched
@@ -53,32 +51,19 @@ LOGGING = """\
 </configuration>
 """
 EXPORTS = (
-    "java.base/jdk.internal.misc",
-    "java.management.rmi/com.sun.jmx.remote.internal.rmi",
-    "java.rmi/sun.rmi.registry",
-    "java.rmi/sun.rmi.server",
-    "java.sql/java.sql",
-    "java.base/java.lang.ref",
-    "jdk.unsupported/sun.misc",
-    "jdk.compiler/com.sun.tools.javac.file",
+    "java.base/jdk.internal.misc", "java.management.rmi/com.sun.jmx.remote.internal.rmi",
+    "java.rmi/sun.rmi.registry", "java.rmi/sun.rmi.server", "java.sql/java.sql",
+    "java.base/java.lang.ref", "jdk.unsupported/sun.misc", "jdk.compiler/com.sun.tools.javac.file",
     "jdk.attach/sun.tools.attach",
-)
+)  # fmt: skip
 OPENS = (
-    "java.base/java.lang.module",
-    "java.base/jdk.internal.loader",
-    "java.base/jdk.internal.ref",
-    "java.base/jdk.internal.reflect",
-    "java.base/jdk.internal.math",
-    "java.base/jdk.internal.module",
-    "java.base/jdk.internal.util.jar",
-    "jdk.management/com.sun.management.internal",
-    "java.base/sun.nio.ch",
-    "java.base/java.io",
-    "java.base/java.lang.reflect",
-    "jdk.compiler/com.sun.tools.javac",
-    "java.base/java.lang",
+    "java.base/java.lang.module", "java.base/jdk.internal.loader", "java.base/jdk.internal.ref",
+    "java.base/jdk.internal.reflect", "java.base/jdk.internal.math",
+    "java.base/jdk.internal.module", "java.base/jdk.internal.util.jar",
+    "jdk.management/com.sun.management.internal", "java.base/sun.nio.ch", "java.base/java.io",
+    "java.base/java.lang.reflect", "jdk.compiler/com.sun.tools.javac", "java.base/java.lang",
     "java.base/java.util",
-)
+)  # fmt: skip
 OPTIONS = (
     *JAVA_OPTIONS,
     *("-Xms128m", "-XX:MaxDirectMemorySize=128m", "-Xss512k", "-Djdk.attach.allowAttachSelf=true"),
@@ -96,13 +81,9 @@ class CassandraNode(Server):
     """A node; its data is kept in its folder when it stops.
 
     Args:
-        folder: An empty folder.
         number: From 1: it listens on 127.0.0.NUMBER; node 1 is the seed of the others.
         storage: The port for other nodes, the same on all.
         port: The port for clients, the same on all.
-
-    Raises:
-        Unavailable: There is no Java, or the jars cannot be fetched.
     """
 
     def __init__(self, folder: Path, number: int, storage: int, port: int) -> None:

@@ -1,7 +1,5 @@
 """A cluster on one machine: three Cassandra nodes, and JanusGraph servers in front of them."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 
@@ -31,20 +29,7 @@ query.batch.enabled=true
 
 
 class Cluster:
-    """Each edge is on three nodes, and two of them have to agree; each server has the whole graph.
-
-    Attributes:
-        nodes: The Cassandra nodes.
-        servers: The JanusGraph servers.
-
-    Args:
-        folder: An empty folder.
-        servers: Number of JanusGraph servers.
-
-    Raises:
-        Unavailable: There is no Java, the jars cannot be fetched, or the system has one loopback
-            address only.
-    """
+    """Each edge is on three nodes, of which two have to agree; each server has the whole graph."""
 
     def __init__(self, folder: Path, servers: int = 2) -> None:
         if sys.platform != "linux":

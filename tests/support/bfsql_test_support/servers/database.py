@@ -24,7 +24,6 @@ class Database:
     Attributes:
         address: URL of a database for a role, by their names.
         extensions: What the superuser creates in it.
-        name: Its name.
     """
 
     address: Callable[[str, str], str]

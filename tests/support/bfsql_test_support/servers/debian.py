@@ -2,9 +2,9 @@
 
 import os
 import shutil
-import subprocess
 from pathlib import Path
 
+from bfsql_test_support.commands import Ran, run
 from bfsql_test_support.servers.unavailable import Unavailable
 
 FETCHING = 300
@@ -20,9 +20,6 @@ def unpack(folder: Path, *packages: str, otherwise: str = "install them") -> Non
         folder: The destination, which becomes the root of their content.
         *packages: Their names, including the dependencies that the machine lacks.
         otherwise: Advice if they cannot be downloaded.
-
-    Raises:
-        Unavailable: There is no apt here, or it could not download them.
     """
     if shutil.which("apt-get") is None or shutil.which("dpkg") is None:
         raise Unavailable(f"there is no apt here to fetch {', '.join(packages)}; {otherwise}")
@@ -47,14 +44,5 @@ def libraries(folder: Path) -> str:
     return os.pathsep.join(sorted({str(file.parent) for file in folder.glob("**/*.so.*")}))
 
 
-def _run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command,
-        check=False,
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-        timeout=FETCHING,
-        cwd=folder,
-        env={**os.environ, "LC_ALL": "C"},
-    )
+def _run(command: list[str], folder: Path) -> Ran:
+    return run(*command, timeout=FETCHING, cwd=folder, env={**os.environ, "LC_ALL": "C"})

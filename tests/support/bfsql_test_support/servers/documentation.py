@@ -1,7 +1,5 @@
 """The servers of the session for the pages of the documentation."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace

@@ -7,8 +7,6 @@ answered with the number of requests that the store has received and not answere
 soak cannot delay what passes through a process of its own.
 """
 
-from __future__ import annotations
-
 import asyncio
 import sys
 from collections.abc import Iterator
@@ -20,11 +18,7 @@ from bfsql_test_support.servers.port import HOST
 
 
 class FailingProxy:
-    """A running proxy.
-
-    Args:
-        process: Its process.
-    """
+    """A running proxy."""
 
     def __init__(self, process: Popen[str]) -> None:
         assert process.stdin

@@ -5,8 +5,6 @@ for the exit code; the process ends with it. A start from nothing takes more tha
 processor time instead.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import socket
@@ -80,8 +78,6 @@ def start_command(
 
     Args:
         name: `bfsql` or `python`.
-        arguments: Its arguments.
-        folder: Its working directory.
         environment: Its environment, and nothing else.
         streams: Descriptors of its standard input, output and error.
     """

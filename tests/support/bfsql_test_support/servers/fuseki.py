@@ -58,11 +58,7 @@ class FusekiServer(SparqlServer):
     """Fuseki with three datasets in memory; this one is open to all and has no text index.
 
     Args:
-        folder: An empty folder.
         more: Further options of its Java, which override the usual ones.
-
-    Raises:
-        Unavailable: There is no Java, or Fuseki cannot be fetched.
     """
 
     name = "fuseki"

@@ -1,7 +1,5 @@
 """Servers of the test session that speak Gremlin: TinkerGraph, JanusGraph and ArcadeDB."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -148,12 +146,7 @@ class GremlinServer(Server):
     """A server with one graph; `g` writes and `r` does not.
 
     Args:
-        folder: An empty folder.
-        engine: Its engine.
         more: Further options of its Java, which override the usual ones.
-
-    Raises:
-        Unavailable: There is no Java, or the jars cannot be fetched.
     """
 
     def __init__(

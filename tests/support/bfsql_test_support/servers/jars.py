@@ -13,11 +13,7 @@ OTHERWISE = "BFSQL_NEO4J_HOME names its jars"
 
 
 def jars() -> Path:
-    """The folder of Neo4j's jars: BFSQL_NEO4J_HOME (or its `lib`), or fetched once by Maven.
-
-    Raises:
-        Unavailable: There are none in that folder, or Maven is missing or could not fetch them.
-    """
+    """The folder of Neo4j's jars: BFSQL_NEO4J_HOME (or its `lib`), or fetched once by Maven."""
     if named := os.environ.get("BFSQL_NEO4J_HOME"):
         for folder in (Path(named), Path(named) / "lib"):
             if any(folder.glob("neo4j-[0-9]*.jar")):

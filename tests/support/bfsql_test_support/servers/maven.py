@@ -2,10 +2,10 @@
 
 import os
 import shutil
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from bfsql_test_support.commands import run
 from bfsql_test_support.servers.unavailable import Unavailable
 
 FETCHING = 600
@@ -53,11 +53,7 @@ class Artifact:
 
 
 def java(needed_by: str, variable: str = "BFSQL_JAVA") -> str:
-    """The Java to run: the one named by an environment variable, or the machine's.
-
-    Raises:
-        Unavailable: There is none.
-    """
+    """The Java to run: the one named by an environment variable, or the machine's."""
     found = shutil.which(os.environ.get(variable, "java"))
     if found is None:
         raise Unavailable(f"there is no Java here, which {needed_by} needs; {variable} names one")
@@ -70,13 +66,8 @@ def fetch(
     """Copy artifacts and their run-time dependencies into a folder.
 
     Args:
-        folder: The destination.
-        *artifacts: What to copy.
         alone: Omit the dependencies, which the artifacts include.
         otherwise: Advice if there is no Maven.
-
-    Raises:
-        Unavailable: Maven is missing or could not fetch them.
     """
     names = " and ".join(artifact.name for artifact in artifacts)
     maven = shutil.which("mvn")
@@ -87,13 +78,6 @@ def fetch(
     pom.write_text(POM.format(dependencies=wanted))
     goal = ["dependency:copy-dependencies", "-DincludeScope=runtime"]
     goal += [f"-DexcludeTransitive={str(alone).lower()}", f"-DoutputDirectory={folder}"]
-    said = subprocess.run(
-        [maven, "-B", "-ntp", "-q", "-f", str(pom), *goal],
-        check=False,
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-        timeout=FETCHING,
-    )
+    said = run(maven, "-B", "-ntp", "-q", "-f", pom, *goal, timeout=FETCHING)
     if said.returncode:
         raise Unavailable(f"Maven could not fetch {names}: {(said.stdout + said.stderr)[-500:]}")

@@ -1,18 +1,11 @@
 """A helper module in its own process, with pipes for its input and its output."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 
 
 def piped(module: str, *arguments: str) -> subprocess.Popen[str]:
-    """Start the module; the caller kills its process, and then leaves its context.
-
-    Args:
-        module: Its full name.
-        *arguments: Its arguments.
-    """
+    """Start the module; the caller kills its process, and then leaves its context."""
     return subprocess.Popen(
         [sys.executable, "-m", module, *arguments],
         stdin=subprocess.PIPE,

@@ -59,13 +59,9 @@ class Neo4jServer(Server):
     """A database in a folder, and the server that answers for it on a port of 127.0.0.1.
 
     Args:
-        folder: An empty folder.
         guarded: Whether it requires a password (`USER` and `PASSWORD`), and also supports TLS
             if there is `openssl`.
         large: Whether it has the memory and the options of Java of a server in production.
-
-    Raises:
-        Unavailable: There is no Java, or Neo4j cannot be fetched.
     """
 
     def __init__(self, folder: Path, *, guarded: bool = False, large: bool = False) -> None:
@@ -122,11 +118,7 @@ class Neo4jServer(Server):
         return (USER, PASSWORD) if self.guarded else None
 
     def start(self) -> None:
-        """Start, and return when queries are answered: 10 seconds or so.
-
-        Raises:
-            ServerFailed: It did not start.
-        """
+        """Start, and return when queries are answered: 10 seconds or so."""
         self._has_initial_password = self.guarded and not (self._folder / "data").exists()
         super().start()
 

@@ -18,11 +18,7 @@ class OxigraphServer(SparqlServer):
     """Oxigraph's own server, from PyPI's `oxigraph`; its data is in memory.
 
     Args:
-        folder: An empty folder, for its log.
         time_limit: Whole seconds that a query may take.
-
-    Raises:
-        Unavailable: It is not installed.
     """
 
     name = "oxigraph"

@@ -35,11 +35,7 @@ class PgBouncer(Server):
     """Debian's pgbouncer in transaction mode; as root it runs as `nobody`.
 
     Args:
-        server: The server behind it.
         folder: An empty folder; as root one that `nobody` can enter.
-
-    Raises:
-        Unavailable: It is not installed.
     """
 
     def __init__(self, server: PostgresServer, folder: Path) -> None:

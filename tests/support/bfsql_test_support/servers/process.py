@@ -48,9 +48,7 @@ class ServerProcess:
     """A command that serves until it is stopped.
 
     Attributes:
-        command: Program and arguments.
         log: The file for its output. There are no pipes, since a server with a full pipe hangs.
-        ready: Whether it can be used.
         gentle: The signal for a clean shutdown.
         patience: Seconds that starting and stopping may take, each.
         account: Arguments of `subprocess.Popen` for the account that it runs as.
@@ -80,11 +78,7 @@ class ServerProcess:
         return [parent, *parent.children(recursive=True)]
 
     def start(self) -> None:
-        """Start, and return when it is ready.
-
-        Raises:
-            ServerFailed: It ended by itself, or was not ready in time.
-        """
+        """Start, and return when it is ready."""
         if self.pid is not None:
             return
         process = self._process = _STARTER.submit(self._spawn).result()
@@ -97,11 +91,7 @@ class ServerProcess:
                 raise ServerFailed(self._told(f"was not ready after {self.patience:g} s"))
 
     def stop(self) -> None:
-        """Stop cleanly, or by force if that takes longer than `patience`.
-
-        Raises:
-            ServerFailed: Force was needed.
-        """
+        """Stop cleanly, or by force if that takes longer than `patience`."""
         if self._process is None or self.pid is None:
             return
         self._process.send_signal(self.gentle)
@@ -153,12 +143,7 @@ class ServerProcess:
 
 
 class Server:
-    """A server on a port of 127.0.0.1, which is one process.
-
-    Attributes:
-        port: Where it listens.
-        process: The process that serves.
-    """
+    """A server on a port of 127.0.0.1, which is one process."""
 
     port: int
     process: ServerProcess
@@ -169,11 +154,7 @@ class Server:
         return self.process.pid
 
     def start(self) -> None:
-        """Start, and return when it can be used.
-
-        Raises:
-            ServerFailed: It did not start.
-        """
+        """Start, and return when it can be used."""
         self.process.start()
 
     def stop(self) -> None:

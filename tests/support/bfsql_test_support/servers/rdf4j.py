@@ -30,14 +30,7 @@ REPOSITORY = """\
 
 
 class RDF4JServer(SparqlServer):
-    """RDF4J with the repository `ds` in memory; a query that names no graph sees their union.
-
-    Args:
-        folder: An empty folder.
-
-    Raises:
-        Unavailable: There is no Java, or the server cannot be fetched.
-    """
+    """RDF4J with the repository `ds` in memory; a query that names no graph sees their union."""
 
     name = "rdf4j"
     query_path = "/rdf4j-server/repositories/ds"

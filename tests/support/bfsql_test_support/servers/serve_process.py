@@ -5,8 +5,6 @@ processor time for each process otherwise. Starts from nothing are in the tests 
 of the pages for newcomers, and of what is installed from wheels.
 """
 
-from __future__ import annotations
-
 import importlib
 import multiprocessing
 import os

@@ -1,12 +1,11 @@
 """A store with slow edges, as a backend that `bfsql serve` finds by its entry point."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Self
 
 from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeRecord, NodeRecord, Triple
@@ -79,7 +78,7 @@ class Journal:
         """The number of statements that began, ended or were cancelled."""
         return self.path.read_text(encoding="utf-8").splitlines().count(what)
 
-    async def until(self, condition: Callable[[Journal], bool], seconds: float = 60) -> None:
+    async def until(self, condition: Callable[[Self], bool], seconds: float = 60) -> None:
         """Wait until the journal is as expected."""
         end = time.monotonic() + seconds
         while not condition(self):

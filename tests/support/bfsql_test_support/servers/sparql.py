@@ -126,11 +126,7 @@ class SparqlServer(Server):
         return True
 
     def send(self, url: str, body: bytes, content_type: str, login: Login | None = None) -> bytes:
-        """POST, and return the body of the answer.
-
-        Raises:
-            Refused: The status is an error.
-        """
+        """POST, and return the body of the answer."""
         headers = {"Content-Type": content_type, "Accept": f"{RESULTS}, */*;q=0.1"}
         request = Request(url, body, headers)
         try:

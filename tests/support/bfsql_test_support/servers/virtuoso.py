@@ -2,10 +2,10 @@
 
 import os
 import shutil
-import subprocess
 from pathlib import Path
 from typing import Self
 
+from bfsql_test_support.commands import run
 from bfsql_test_support.downloads import fetched
 from bfsql_test_support.servers.debian import libraries, unpack
 from bfsql_test_support.servers.port import HOST, free_port
@@ -64,12 +64,7 @@ class VirtuosoServer(SparqlServer):
     """Virtuoso, which requires a digest login for writing.
 
     Args:
-        folder: An empty folder.
-        max_rows: Most rows of an answer.
         time_limit: Whole seconds that a query may take.
-
-    Raises:
-        Unavailable: It is not available here.
     """
 
     name = "virtuoso"
@@ -145,18 +140,10 @@ class VirtuosoServer(SparqlServer):
             self.sql(f"log_enable(3, 1); SPARQL CLEAR GRAPH <{graph}>;")
 
     def sql(self, statements: str) -> str:
-        """Run statements as its administrator; return the output of isql.
-
-        Raises:
-            Refused: One of them failed.
-        """
-        command = [self._isql, f"{HOST}:{self.sql_port}", USER, PASSWORD]
-        said = subprocess.run(
-            [*command, "ERRORS=STDOUT", "VERBOSE=OFF", "BANNER=OFF", f"exec={statements}"],
-            check=False,
-            capture_output=True,
-            text=True,
-            stdin=subprocess.DEVNULL,
+        """Run statements as its administrator; return the output of isql."""
+        said = run(
+            *(self._isql, f"{HOST}:{self.sql_port}", USER, PASSWORD),
+            *("ERRORS=STDOUT", "VERBOSE=OFF", "BANNER=OFF", f"exec={statements}"),
             timeout=300,
             env={**os.environ, **self._environment},
         )

@@ -22,9 +22,6 @@ class WebServer:
 
     Use it as a context manager. What it serves can be changed while it runs.
 
-    Args:
-        port: The port to listen on; a free one by default.
-
     Attributes:
         requests: Method and raw path of all requests, in order.
     """

@@ -9,8 +9,6 @@ and the store: while one of these, or the probe, waits for a processor, the mach
 the time of a call says nothing about the server.
 """
 
-from __future__ import annotations
-
 import http.client
 import itertools
 import json
@@ -47,12 +45,7 @@ def probing(
     """Make the calls in turn while the block runs.
 
     Args:
-        address: Host and port of the server.
         pids: Processes that a call passes through.
-        calls: Tools and their arguments.
-
-    Yields:
-        The measurements so far.
     """
     with piped(__name__, address, *map(str, pids)) as process:
         assert process.stdin

@@ -1,11 +1,10 @@
 """The results of a soak: its figures, and the requirements it missed."""
 
-from __future__ import annotations
-
 import statistics
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Self
 
 import psutil
 
@@ -31,7 +30,7 @@ class Resources:
     processor_seconds: float
 
     @classmethod
-    def of(cls, pid: int) -> Resources:
+    def of(cls, pid: int) -> Self:
         process = psutil.Process(pid)
         with process.oneshot():
             size = process.memory_info().rss / 1e6

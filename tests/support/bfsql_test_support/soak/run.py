@@ -8,8 +8,6 @@ others disconnect in the middle of a call. Every answer is compared with the ans
 server. When all clients have left, the server must be as small as before.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import contextlib
@@ -21,7 +19,7 @@ import resource
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -130,9 +128,6 @@ class Soak:
     """One run.
 
     Args:
-        served: The server.
-        proxy: The proxy in front of its store.
-        store: That store.
         seconds: How long the clients ask.
         seed: Seed of all random choices.
     """
@@ -335,20 +330,19 @@ def _idle_host() -> str:
     return IDLE_HOST if sys.platform == "linux" else HOST
 
 
-def allow_files(count: int = FILES) -> None:
-    """Let this process and those that it starts open that many files, where the system does."""
+def allow_files() -> None:
+    """Let this process and those that it starts open `FILES` files, where the system does."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    count = count if most == resource.RLIM_INFINITY else min(count, most)
+    count = FILES if most == resource.RLIM_INFINITY else min(FILES, most)
     resource.setrlimit(resource.RLIMIT_NOFILE, (count, most))
 
 
-def soak(seconds: float, seed: int, say: Callable[[str], None] = print) -> Report:
+def soak(seconds: float, seed: int) -> Report:
     """Run one and print its table.
 
     Args:
         seconds: How long the clients ask.
         seed: Seed of all random choices.
-        say: Prints.
     """
     allow_files()
     logging.getLogger("mcp").setLevel(logging.CRITICAL)  # logs streams closed by vanishing clients
@@ -363,10 +357,10 @@ def soak(seconds: float, seed: int, say: Callable[[str], None] = print) -> Repor
                     report = asyncio.run(Soak(served, proxy, store, seconds, seed).run())
         finally:
             store.process.kill()
-    say(report.table())
+    print(report.table())  # noqa: T201 - its output
     for texts in (report.errors, report.unexpected):
         for text, count in texts.most_common():
-            say(f"{count:8} {text}")
+            print(f"{count:8} {text}")  # noqa: T201
     return report
 
 

@@ -4,8 +4,6 @@
 that a backend returns for them, `assert_same_answers` the answers of a tool.
 """
 
-from __future__ import annotations
-
 import string
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -54,8 +52,6 @@ def graphs(
 
     Args:
         ids: Ids of nodes, ends and documents.
-        predicates: Predicates of edges.
-        types: Types of nodes.
         texts: Names and spans.
         any_value: Values of keys that may hold anything.
         node: Further keys of a node's metadata, or other values for the usual keys.
@@ -106,7 +102,6 @@ async def everything(
     """Everything that a backend returns for a graph, in a canonical order.
 
     Args:
-        backend: A backend that holds the graph of the records.
         records: The records whose ids are requested.
         cleaned: Turns metadata into the form that is compared.
         singly: How many nodes are requested one by one; all by default.

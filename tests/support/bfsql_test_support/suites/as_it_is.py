@@ -4,8 +4,6 @@ The films of `bfsql demo`, and a graph of crimes (POLE), which one call asks in 
 company's tables are in `northwind`.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import os
@@ -43,8 +41,6 @@ async def assert_answered(
     """Ask the questions, and compare the ids of the answers with the rows of a query.
 
     Args:
-        graph: The graph.
-        questions: The questions.
         right: Runs the query of a question, and returns its rows.
     """
     for question in questions:

@@ -1,7 +1,5 @@
 """The kit, agreement with the reference, and medlit, on an engine that speaks Gremlin."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -53,7 +51,6 @@ def agreement(number: int, *, plain: bool = False, own_id: bool = True, **option
         number: How many graphs are drawn.
         plain: Without predicates that JanusGraph does not allow.
         own_id: With metadata under the name of the id property.
-        **options: Settings.
     """
     named = {"node": {"entity_id": _VALUES}} if own_id else {}
     drawn = graphs(_IDS, _PLAIN if plain else _PREDICATES, _TYPES, any_value=_VALUES, **named)

@@ -1,7 +1,5 @@
 """Tests of loading into SQL stores, and processes that load and can be killed."""
 
-from __future__ import annotations
-
 import asyncio
 import datetime as dt
 import gc
@@ -75,9 +73,6 @@ def load_and_tell(begun: Connection, number: int, load: Callable[..., Any], *how
 
     Args:
         begun: Receives True when the load begins.
-        number: Number of nodes.
-        load: The loader.
-        *how: Settings and options of the loader.
     """
     settings, *options = how
     begun.send(True)
@@ -89,9 +84,6 @@ def load_files_and_tell(begun: Connection, plugin: BackendPlugin, settings: Any,
 
     Args:
         begun: Receives True when the load begins.
-        plugin: Plugin of the store.
-        settings: Settings of the plugin.
-        *how: The files and the options.
     """
     paths, options = how
     begun.send(True)

@@ -7,8 +7,6 @@ and adds tests that are specific to the store:
         \"\"\"In a file.\"\"\"
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterable

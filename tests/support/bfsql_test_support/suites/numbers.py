@@ -1,7 +1,5 @@
 """Calls of the six tools with numbers of every size, which no store may answer with an incident."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from random import Random
 from typing import Any

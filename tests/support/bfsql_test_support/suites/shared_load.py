@@ -1,7 +1,5 @@
 """Rules of the kit, grouped by graph so that each graph is loaded and opened once."""
 
-from __future__ import annotations
-
 import asyncio
 import pickle
 from collections import Counter
@@ -32,9 +30,6 @@ class SharedLoads:
     One rule runs while all others wait for a graph. The next turn goes to a rule that waits for
     the current graph or, if there is none, for the graph that most rules wait for. Rules in
     successive turns share a backend if they open the same graph in the same way.
-
-    Args:
-        rules: Number of rules that take turns.
     """
 
     def __init__(self, rules: int) -> None:

@@ -8,8 +8,6 @@ The module of a store names the store:
             return Store(("--path", str(tmp_path / "graph.db")))
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

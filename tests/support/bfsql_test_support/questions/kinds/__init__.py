@@ -1,7 +1,5 @@
 """All kinds of question."""
 
-from __future__ import annotations
-
 from bfsql_test_support.questions.kinds import (
     aggregates,
     conditions,

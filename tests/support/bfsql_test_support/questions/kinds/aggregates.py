@@ -1,21 +1,13 @@
 """Questions about groups, sums, means and extremes, also of all entities of a type."""
 
-from __future__ import annotations
-
 from collections import Counter
+from statistics import fmean
 from typing import Any
 
 from bfsql_test_support.questions.drawing import Drawing, NothingFits
-from bfsql_test_support.questions.kinds.kind import Drawn, Form, Kind, Walk, names
+from bfsql_test_support.questions.kinds.kind import Drawn, Form, Kind, Walk, largest, names
 from bfsql_test_support.questions.toolsets import SixTools
-from bfsql_test_support.questions.worlds import PHASES
-
-
-def _strict(numbers: dict[str, Any], first: int) -> list[str] | None:
-    """The `first` items with the largest numbers; None where ties make them ambiguous."""
-    order = sorted(numbers, key=lambda item: -numbers[item])[: first + 1]
-    different = {numbers[item] for item in order}
-    return order[:first] if len(different) == first + 1 else None
+from bfsql_test_support.questions.worlds import PHASES, STATUSES
 
 
 class StatusesOfAPhase(Kind):
@@ -30,8 +22,8 @@ class StatusesOfAPhase(Kind):
 
     def draw(self, world: Drawing) -> Drawn:
         phase = world.choice(PHASES)
-        found = [t for t in world.world.of("Trial") if world.get(t, "phase") == phase]
-        return {"phase": phase}, dict(Counter(world.get(t, "status") for t in found))
+        trials = world.of("Trial", phase=phase)
+        return {"phase": phase}, dict(Counter(world.get(t, "status") for t in trials))
 
     async def six_tools(self, ask: SixTools, phase: int) -> dict[str, int]:
         answer = await ask.bfs(f"Trial[phase={phase}]", facets=["status"], limit=0)
@@ -50,18 +42,19 @@ class StatusesOfAntibodyTrials(Kind):
         "SELECT ?status (COUNT(DISTINCT ?t) AS ?n) { ?d a :Disease ; rdfs:label $disease . "
         '?t :studies ?d ; :status ?status ; :tests ?c . ?c :form "antibody" } GROUP BY ?status'
     )
+    subject = "Disease"
 
-    def draw(self, world: Drawing) -> Drawn:
-        def fitting(disease: str) -> list[str]:
-            return [
-                t
+    def find(self, world: Drawing, disease: str, /) -> Any:
+        return dict(
+            Counter(
+                world.get(t, "status")
                 for t in world.into(disease, "studies")
-                if any(world.get(c, "form") == "antibody" for c in world.out(t, "tests"))
-            ]
+                if any(world.has(c, form="antibody") for c in world.out(t, "tests"))
+            )
+        )
 
-        found = world.one("Disease", lambda d: len(fitting(d)) > 3)
-        statuses = Counter(world.get(t, "status") for t in fitting(found))
-        return {"disease": world.name(found)}, dict(statuses)
+    def fits(self, world: Drawing, disease: str, /) -> bool:
+        return bool(sum(self.find(world, disease).values()) > 3)
 
     async def six_tools(self, ask: SixTools, disease: str) -> dict[str, int]:
         steps = ["<-studies- Trial", "-tests-> Compound[form=antibody]"]
@@ -79,11 +72,13 @@ class MeanEnrolment(Kind):
         "SELECT (AVG(?size) AS ?n) { ?d a :Disease ; rdfs:label $disease . "
         "?t :studies ?d ; :enrolment ?size }"
     )
+    subject = "Disease"
 
-    def draw(self, world: Drawing) -> Drawn:
-        found = world.one("Disease", lambda d: len(world.into(d, "studies")) > 3)
-        sizes = [world.get(t, "enrolment") for t in world.into(found, "studies")]
-        return {"disease": world.name(found)}, sum(sizes) / len(sizes)
+    def find(self, world: Drawing, disease: str, /) -> Any:
+        return fmean(world.get(t, "enrolment") for t in world.into(disease, "studies"))
+
+    def fits(self, world: Drawing, disease: str, /) -> bool:
+        return len(world.into(disease, "studies")) > 3
 
     async def six_tools(self, ask: SixTools, disease: str) -> float:
         path = ["<-studies- Trial"]
@@ -110,21 +105,13 @@ class SponsorOfMostPatients(Kind):
         "?c :sponsors ?t ; rdfs:label ?name } GROUP BY ?c ?name ORDER BY DESC(?n) LIMIT 1"
     )
 
-    def draw(self, world: Drawing) -> Drawn:
-        def chosen() -> Drawn | None:
-            phase = world.choice(PHASES)
-            sums = {
-                c: sum(
-                    world.get(t, "enrolment")
-                    for t in world.out(c, "sponsors")
-                    if world.get(t, "phase") == phase
-                )
-                for c in world.world.of("Company")
-            }
-            best = _strict(sums, 1)
-            return ({"phase": phase}, world.name(best[0])) if best else None
-
-        return world.until(chosen)
+    def attempt(self, world: Drawing) -> Drawn | None:
+        phase = world.choice(PHASES)
+        sums: Counter[str] = Counter()
+        for trial in world.of("Trial", phase=phase):
+            sums.update(dict.fromkeys(world.into(trial, "sponsors"), world.get(trial, "enrolment")))
+        best = largest(sums)
+        return ({"phase": phase}, world.name(best[0])) if best else None
 
 
 class LargestTrialsOfAll(Kind):
@@ -139,9 +126,9 @@ class LargestTrialsOfAll(Kind):
     )
 
     def draw(self, world: Drawing) -> Drawn:
-        for status in ("completed", "recruiting", "terminated"):
-            found = [t for t in world.world.of("Trial") if world.get(t, "status") == status]
-            if best := _strict({t: world.get(t, "enrolment") for t in found}, 3):
+        for status in STATUSES:
+            sizes = {t: world.get(t, "enrolment") for t in world.of("Trial", status=status)}
+            if best := largest(sizes, 3):
                 return {"status": status}, [world.name(t) for t in best]
         raise NothingFits("Trial")
 
@@ -171,14 +158,10 @@ class MostCitedPaperOfAYear(Kind):
         "?c :cites ?p } GROUP BY ?p ?name ORDER BY DESC(?n) LIMIT 1"
     )
 
-    def draw(self, world: Drawing) -> Drawn:
-        def chosen() -> Drawn | None:
-            year = world.get(world.one("Paper"), "year")
-            papers = [p for p in world.world.of("Paper") if world.get(p, "year") == year]
-            best = _strict({p: len(world.into(p, "cites")) for p in papers}, 1)
-            return ({"year": year}, world.name(best[0])) if best else None
-
-        return world.until(chosen)
+    def attempt(self, world: Drawing) -> Drawn | None:
+        year = world.get(world.one("Paper"), "year")
+        best = largest({p: len(world.into(p, "cites")) for p in world.of("Paper", year=year)})
+        return ({"year": year}, world.name(best[0])) if best else None
 
 
 class LatestPaperOfEachMember(Kind):

@@ -1,9 +1,9 @@
 """Questions with conditions on properties, and with an order."""
 
-from __future__ import annotations
+from typing import Any
 
 from bfsql_test_support.questions.drawing import Drawing
-from bfsql_test_support.questions.kinds.kind import Drawn, Form, Kind, Walk
+from bfsql_test_support.questions.kinds.kind import Drawn, Form, Kind, Walk, largest
 from bfsql_test_support.questions.worlds import REGIONS
 
 
@@ -23,15 +23,12 @@ class NewestPapersOfACentre(Kind):
         ":authored ?p . ?p rdfs:label ?name ; :published ?published } "
         "ORDER BY DESC(?published) LIMIT 5"
     )
+    subject = "Centre"
 
-    def draw(self, world: Drawing) -> Drawn:
-        def papers(centre: str) -> list[str]:
-            members = world.into(centre, "member_of")
-            wrote = {paper for person in members for paper in world.out(person, "authored")}
-            return sorted(wrote, key=lambda p: str(world.get(p, "published")), reverse=True)
-
-        found = world.one("Centre", lambda c: len(papers(c)) > 5)
-        return {"centre": world.name(found)}, [world.name(p) for p in papers(found)[:5]]
+    def find(self, world: Drawing, centre: str, /) -> Any:
+        papers = {*world.follow(centre, "<-member_of", "authored->")}
+        newest = sorted(papers, key=lambda p: str(world.get(p, "published")), reverse=True)
+        return newest[:5] if len(papers) > 5 else None
 
 
 class FirstTrialOfACompound(Kind):
@@ -46,15 +43,11 @@ class FirstTrialOfACompound(Kind):
         "SELECT ?name { ?c rdfs:label $compound . ?t :tests ?c ; rdfs:label ?name ; "
         ":start ?start } ORDER BY ?start LIMIT 1"
     )
+    subject = "Compound"
 
-    def draw(self, world: Drawing) -> Drawn:
-        def first(compound: str) -> str | None:
-            trials = sorted(world.into(compound, "tests"), key=lambda t: str(world.get(t, "start")))
-            starts = {world.get(t, "start") for t in trials[:2]}
-            return trials[0] if len(starts) == 2 else None
-
-        found = world.one("Compound", first)
-        return {"compound": world.name(found)}, world.name(first(found) or "")
+    def find(self, world: Drawing, compound: str, /) -> Any:
+        trials = sorted(world.into(compound, "tests"), key=lambda t: str(world.get(t, "start")))
+        return trials[:1] if len({world.get(t, "start") for t in trials[:2]}) == 2 else None
 
 
 class LargestCompletedTrials(Kind):
@@ -74,18 +67,11 @@ class LargestCompletedTrials(Kind):
         "SELECT ?name { ?d rdfs:label $disease . ?t :studies ?d ; rdfs:label ?name ; "
         ':status "completed" ; :enrolment ?n } ORDER BY DESC(?n) LIMIT 3'
     )
+    subject = "Disease"
 
-    def draw(self, world: Drawing) -> Drawn:
-        def largest(disease: str) -> list[str]:
-            trials = world.into(disease, "studies")
-            done = [t for t in trials if world.get(t, "status") == "completed"]
-            return sorted(done, key=lambda t: -int(world.get(t, "enrolment")))[:4]
-
-        def fits(disease: str) -> bool:
-            return len({world.get(t, "enrolment") for t in largest(disease)}) == 4
-
-        found = world.one("Disease", fits)
-        return {"disease": world.name(found)}, [world.name(t) for t in largest(found)[:3]]
+    def find(self, world: Drawing, disease: str, /) -> Any:
+        trials = [t for t in world.into(disease, "studies") if world.has(t, status="completed")]
+        return largest({t: world.get(t, "enrolment") for t in trials}, 3)
 
 
 class RecruitingLateTrials(Kind):
@@ -99,15 +85,11 @@ class RecruitingLateTrials(Kind):
         "SELECT ?name { ?d rdfs:label $disease . ?t :studies ?d ; rdfs:label ?name ; "
         ':phase 3 ; :status "recruiting" }'
     )
+    subject, sizes = "Disease", (2, 30)
 
-    def draw(self, world: Drawing) -> Drawn:
-        def fitting(disease: str) -> list[str]:
-            wanted = {"phase": 3, "status": "recruiting"}
-            trials = world.into(disease, "studies")
-            return [t for t in trials if wanted.items() <= world.world.metadata(t).items()]
-
-        found = world.one("Disease", lambda d: 2 <= len(fitting(d)) <= 30)
-        return {"disease": world.name(found)}, world.names(fitting(found))
+    def find(self, world: Drawing, disease: str, /) -> Any:
+        trials = world.into(disease, "studies")
+        return [t for t in trials if world.has(t, phase=3, status="recruiting")]
 
 
 class SurelyInhibited(Kind):
@@ -122,14 +104,14 @@ class SurelyInhibited(Kind):
         "rdf:predicate :inhibits ; rdf:object ?p ; :confidence ?n . ?p rdfs:label ?name "
         "FILTER(?n > 0.7) }"
     )
+    subject = "Compound"
 
-    def draw(self, world: Drawing) -> Drawn:
-        def sure(compound: str) -> list[str]:
-            hit = world.out(compound, "inhibits")
-            return [p for p in hit if world.edge(compound, "inhibits", p)["confidence"] > 0.7]
+    def find(self, world: Drawing, compound: str, /) -> Any:
+        hit = world.out(compound, "inhibits")
+        return [p for p in hit if world.edge(compound, "inhibits", p)["confidence"] > 0.7]
 
-        found = world.one("Compound", lambda c: 1 < len(sure(c)) < len(world.out(c, "inhibits")))
-        return {"compound": world.name(found)}, world.names(sure(found))
+    def fits(self, world: Drawing, compound: str, /) -> bool:
+        return 1 < len(self.find(world, compound)) < len(world.out(compound, "inhibits"))
 
 
 class MostSurelyInhibited(Kind):
@@ -151,18 +133,11 @@ class MostSurelyInhibited(Kind):
         "rdf:predicate :inhibits ; rdf:object ?p ; :confidence ?n . ?p rdfs:label ?name } "
         "ORDER BY DESC(?n) LIMIT 1"
     )
+    subject = "Compound"
 
-    def draw(self, world: Drawing) -> Drawn:
-        def surest(compound: str) -> str | None:
-            sure = {
-                p: world.edge(compound, "inhibits", p)["confidence"]
-                for p in world.out(compound, "inhibits")
-            }
-            best = sorted(sure, key=lambda p: -sure[p])
-            return best[0] if len(best) > 1 and sure[best[0]] > sure[best[1]] else None
-
-        found = world.one("Compound", surest)
-        return {"compound": world.name(found)}, world.name(surest(found) or "")
+    def find(self, world: Drawing, compound: str, /) -> Any:
+        hit = world.out(compound, "inhibits")
+        return largest({p: world.edge(compound, "inhibits", p)["confidence"] for p in hit})
 
 
 class MembersSinceBefore(Kind):
@@ -177,14 +152,11 @@ class MembersSinceBefore(Kind):
         "rdf:predicate :member_of ; rdf:subject ?p ; :since ?n . ?p rdfs:label ?name "
         "FILTER(?n < 1995) }"
     )
+    subject, sizes = "Centre", (2, 40)
 
-    def draw(self, world: Drawing) -> Drawn:
-        def old(centre: str) -> list[str]:
-            members = world.into(centre, "member_of")
-            return [p for p in members if world.edge(p, "member_of", centre)["since"] < 1995]
-
-        found = world.one("Centre", lambda c: 1 < len(old(c)) <= 40)
-        return {"centre": world.name(found)}, world.names(old(found))
+    def find(self, world: Drawing, centre: str, /) -> Any:
+        members = world.into(centre, "member_of")
+        return [p for p in members if world.edge(p, "member_of", centre)["since"] < 1995]
 
 
 class PapersBetweenTwoYears(Kind):
@@ -198,15 +170,10 @@ class PapersBetweenTwoYears(Kind):
         "SELECT ?name { ?a rdfs:label $person ; :authored ?p . ?p rdfs:label ?name ; "
         ":year ?year FILTER(2005 <= ?year && ?year <= 2012) }"
     )
+    subject, sizes = "Person", (2, 19)
 
-    def draw(self, world: Drawing) -> Drawn:
-        def between(person: str) -> list[str]:
-            return [
-                p for p in world.out(person, "authored") if 2005 <= world.get(p, "year") <= 2012
-            ]
-
-        found = world.one("Person", lambda p: 1 < len(between(p)) < 20)
-        return {"person": world.name(found)}, world.names(between(found))
+    def find(self, world: Drawing, person: str, /) -> Any:
+        return [p for p in world.out(person, "authored") if 2005 <= world.get(p, "year") <= 2012]
 
 
 class PapersWithAWordInTheTitle(Kind):
@@ -220,14 +187,11 @@ class PapersWithAWordInTheTitle(Kind):
         "SELECT ?name { ?d rdfs:label $disease . ?p :mentions ?d ; rdfs:label ?name "
         'FILTER(CONTAINS(LCASE(?name), "structure of")) }'
     )
+    subject, sizes = "Disease", (2, 40)
 
-    def draw(self, world: Drawing) -> Drawn:
-        def fitting(disease: str) -> list[str]:
-            papers = world.into(disease, "mentions")
-            return [p for p in papers if "structure of" in world.name(p).lower()]
-
-        found = world.one("Disease", lambda d: 1 < len(fitting(d)) <= 40)
-        return {"disease": world.name(found)}, world.names(fitting(found))
+    def find(self, world: Drawing, disease: str, /) -> Any:
+        papers = world.into(disease, "mentions")
+        return [p for p in papers if "structure of" in world.name(p).lower()]
 
 
 class ProteinsBehindLateTrials(Kind):
@@ -247,15 +211,11 @@ class ProteinsBehindLateTrials(Kind):
         "SELECT DISTINCT ?name { ?d rdfs:label $disease . ?t :studies ?d ; :phase 3 ; "
         ":tests ?c . ?c :inhibits ?p . ?p rdfs:label ?name }"
     )
+    subject, sizes = "Disease", (3, 40)
 
-    def draw(self, world: Drawing) -> Drawn:
-        def proteins(disease: str) -> set[str]:
-            late = [t for t in world.into(disease, "studies") if world.get(t, "phase") == 3]
-            compounds = {c for t in late for c in world.out(t, "tests")}
-            return {p for c in compounds for p in world.out(c, "inhibits")}
-
-        found = world.one("Disease", lambda d: 3 <= len(proteins(d)) <= 40)
-        return {"disease": world.name(found)}, world.names(proteins(found))
+    def find(self, world: Drawing, disease: str, /) -> Any:
+        late = [t for t in world.into(disease, "studies") if world.has(t, phase=3)]
+        return {p for t in late for p in world.follow(t, "tests->", "inhibits->")}
 
 
 class SponsorsFromARegion(Kind):
@@ -270,14 +230,10 @@ class SponsorsFromARegion(Kind):
         ":region $region ; rdfs:label ?name }"
     )
 
-    def draw(self, world: Drawing) -> Drawn:
-        def chosen() -> Drawn | None:
-            disease, region = world.one("Disease"), world.choice(REGIONS)
-            trials = world.into(disease, "studies")
-            companies = {c for t in trials for c in world.into(t, "sponsors")}
-            found = [c for c in companies if world.get(c, "region") == region]
-            if not found or len(found) == len(companies):
-                return None
-            return {"region": region, "disease": world.name(disease)}, world.names(found)
-
-        return world.until(chosen)
+    def attempt(self, world: Drawing) -> Drawn | None:
+        disease, region = world.one("Disease"), world.choice(REGIONS)
+        companies = {*world.follow(disease, "<-studies", "<-sponsors")}
+        found = [c for c in companies if world.has(c, region=region)]
+        if not found or len(found) == len(companies):
+            return None
+        return {"region": region, **world.about(disease=disease)}, world.names(found)

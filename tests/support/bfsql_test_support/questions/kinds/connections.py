@@ -1,9 +1,8 @@
 """Questions about connections between entities, and about what they share."""
 
-from __future__ import annotations
-
 import re
 from itertools import pairwise
+from typing import Any
 
 import networkx as nx
 
@@ -22,16 +21,13 @@ class HowTwoAreConnected(Kind):
     )
     hint = "without the two"
 
-    def draw(self, world: Drawing) -> Drawn:
-        def chosen() -> Drawn | None:
-            one, other = world.one("Compound"), world.one("Person")
-            paths = list(nx.all_shortest_paths(world.undirected, one, other))
-            between = {node for path in paths for node in path[1:-1]}
-            if not 2 <= len(between) <= 16 or len(paths[0]) > 4:
-                return None
-            return {"one": world.name(one), "other": world.name(other)}, world.names(between)
-
-        return world.until(chosen)
+    def attempt(self, world: Drawing) -> Drawn | None:
+        one, other = world.one("Compound"), world.one("Person")
+        paths = list(nx.all_shortest_paths(world.undirected, one, other))
+        between = {node for path in paths for node in path[1:-1]}
+        if not 2 <= len(between) <= 16 or len(paths[0]) > 4:
+            return None
+        return world.about(one=one, other=other), world.names(between)
 
     async def six_tools(self, ask: SixTools, one: str, other: str) -> list[str]:
         answer = await ask.bfs(one, to=[other], fields=["name"])
@@ -78,14 +74,10 @@ class HowFarApart(Kind):
         "RETURN length(p) AS n"
     )
 
-    def draw(self, world: Drawing) -> Drawn:
-        def chosen() -> Drawn | None:
-            one, other = world.one("Company"), world.one("Family")
-            far = nx.shortest_path_length(world.undirected, one, other)
-            about = {"one": world.name(one), "other": world.name(other)}
-            return (about, far) if 2 < far <= FAR else None
-
-        return world.until(chosen)
+    def attempt(self, world: Drawing) -> Drawn | None:
+        one, other = world.one("Company"), world.one("Family")
+        far = nx.shortest_path_length(world.undirected, one, other)
+        return (world.about(one=one, other=other), far) if 2 < far <= FAR else None
 
     async def six_tools(self, ask: SixTools, one: str, other: str) -> int:
         answer = await ask.bfs(one, to=[other], limit=0)
@@ -105,18 +97,15 @@ class WhatTwoDiseasesShare(Kind):
     form = Form.TABLE
     hint = "from name to the list of its predicates, those of both sides together"
 
-    def draw(self, world: Drawing) -> Drawn:
-        def chosen() -> Drawn | None:
-            pair = [world.one("Disease"), world.one("Disease")]
-            if pair[0] == pair[1] or pair[1] in world.undirected[pair[0]]:
-                return None
-            common = set(nx.common_neighbors(world.undirected, *pair))
-            if not 2 <= len(common) <= 16 or not common <= world.unique:
-                return None
-            how = {world.name(node): _predicates(world, node, pair) for node in common}
-            return {"one": world.name(pair[0]), "other": world.name(pair[1])}, how
-
-        return world.until(chosen)
+    def attempt(self, world: Drawing) -> Drawn | None:
+        one, other = world.one("Disease"), world.one("Disease")
+        if one == other or other in world.undirected[one]:
+            return None
+        common = set(nx.common_neighbors(world.undirected, one, other))
+        if not 2 <= len(common) <= 16 or not common <= world.unique:
+            return None
+        how = {world.name(node): _predicates(world, node, [one, other]) for node in common}
+        return world.about(one=one, other=other), how
 
     async def six_tools(self, ask: SixTools, one: str, other: str) -> dict[str, list[str]]:
         answer = await ask.call(
@@ -171,23 +160,17 @@ class WhatThreeProteinsShare(Kind):
         "WITH x, count(DISTINCT p) AS n WHERE n = 3 RETURN x.name AS name"
     )
 
-    def draw(self, world: Drawing) -> Drawn:
-        def chosen() -> Drawn | None:
-            middle = world.world.of(world.choice(["Compound", "Disease", "Paper", "Protein"]))
-            near = [
-                p
-                for p in world.undirected[world.choice(middle)]
-                if p in world.unique and world.type(p) == "Protein"
-            ]
-            if len(near) < 3:
-                return None
-            three = world.chance.sample(sorted(near), 3)
-            common = set.intersection(*(set(world.undirected[p]) for p in three)) - set(three)
-            joined = any(world.undirected.has_edge(a, b) for a in three for b in three)
-            about = {"proteins": [world.name(p) for p in three]}
-            return (about, world.names(common)) if not joined and len(common) < 12 else None
-
-        return world.until(chosen)
+    def attempt(self, world: Drawing) -> Drawn | None:
+        middle = world.of(world.choice(["Compound", "Disease", "Paper", "Protein"]))
+        near = [p for p in world.undirected[world.choice(middle)] if p in world.unique]
+        near = [p for p in near if world.type(p) == "Protein"]
+        if len(near) < 3:
+            return None
+        three = world.chance.sample(sorted(near), 3)
+        common = set.intersection(*(set(world.undirected[p]) for p in three)) - set(three)
+        joined = any(world.undirected.has_edge(a, b) for a in three for b in three)
+        about = {"proteins": [world.name(p) for p in three]}
+        return (about, world.names(common)) if not joined and len(common) < 12 else None
 
     async def six_tools(self, ask: SixTools, proteins: list[str]) -> list[str]:
         answer = await ask.call("intersect_subgraphs", seeds=proteins, k=1, fields=["name"])
@@ -213,10 +196,7 @@ class NeighboursApartFromPapers(Kind):
         "{ ?c ?p ?x } UNION { ?x ?p ?c } ?x rdfs:label ?name "
         "FILTER NOT EXISTS { ?x a :Paper } }"
     )
+    subject, sizes = "Compound", (5, 30)
 
-    def draw(self, world: Drawing) -> Drawn:
-        def near(compound: str) -> list[str]:
-            return [n for n in world.undirected[compound] if world.type(n) != "Paper"]
-
-        found = world.one("Compound", lambda c: 5 <= len(near(c)) <= 30)
-        return {"compound": world.name(found)}, world.names(near(found))
+    def find(self, world: Drawing, compound: str, /) -> Any:
+        return [n for n in world.undirected[compound] if world.type(n) != "Paper"]

@@ -1,19 +1,12 @@
 """Questions that count, rank and group."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
+from typing import Any
 
 from bfsql_test_support.questions.drawing import Drawing
-from bfsql_test_support.questions.kinds.kind import Drawn, Form, Kind, Walk
+from bfsql_test_support.questions.kinds.kind import MANY, Drawn, Form, Kind, Walk, largest
 from bfsql_test_support.questions.toolsets import SixTools, SparqlTools
-
-
-def _leader(counts: Counter[str]) -> str | None:
-    """The most frequent item; None if another is as frequent, or if there is no other."""
-    first = counts.most_common(2)
-    return None if len(first) < 2 or first[0][1] == first[1][1] else first[0][0]
 
 
 class TerminatedTrials(Kind):
@@ -28,14 +21,10 @@ class TerminatedTrials(Kind):
         "SELECT (COUNT(DISTINCT ?t) AS ?n) { ?d a :Disease ; rdfs:label $disease . "
         '?t :studies ?d ; :status "terminated" }'
     )
+    subject, sizes = "Disease", (2, MANY)
 
-    def draw(self, world: Drawing) -> Drawn:
-        def count(disease: str) -> int:
-            trials = world.into(disease, "studies")
-            return sum(world.get(t, "status") == "terminated" for t in trials)
-
-        found = world.one("Disease", lambda d: count(d) > 1)
-        return {"disease": world.name(found)}, count(found)
+    def find(self, world: Drawing, disease: str, /) -> Any:
+        return sum(world.has(t, status="terminated") for t in world.into(disease, "studies"))
 
 
 class PapersAboutAHub(Kind):
@@ -47,7 +36,7 @@ class PapersAboutAHub(Kind):
 
     def draw(self, world: Drawing) -> Drawn:
         found = world.hub("Disease")
-        return {"disease": world.name(found)}, len(set(world.into(found, "mentions")))
+        return world.about(disease=found), len({*world.into(found, "mentions")})
 
 
 class SponsorOfMostTrials(Kind):
@@ -62,14 +51,10 @@ class SponsorOfMostTrials(Kind):
         "SELECT ?name (COUNT(?t) AS ?n) { ?d rdfs:label $disease . ?t :studies ?d . "
         "?c :sponsors ?t ; rdfs:label ?name } GROUP BY ?c ?name ORDER BY DESC(?n) LIMIT 1"
     )
+    subject = "Disease"
 
-    def draw(self, world: Drawing) -> Drawn:
-        def sponsor(disease: str) -> str | None:
-            trials = world.into(disease, "studies")
-            return _leader(Counter(c for t in trials for c in world.into(t, "sponsors")))
-
-        found = world.one("Disease", sponsor)
-        return {"disease": world.name(found)}, world.name(sponsor(found) or "")
+    def find(self, world: Drawing, disease: str, /) -> Any:
+        return largest(Counter(world.follow(disease, "<-studies", "<-sponsors")))
 
 
 class CentreWithMostPapers(Kind):
@@ -94,19 +79,15 @@ class CentreWithMostPapers(Kind):
         "?a :authored ?p ; :member_of ?c . ?c rdfs:label ?name } "
         "GROUP BY ?c ?name ORDER BY DESC(?n) LIMIT 1"
     )
+    subject = "Disease"
 
-    def draw(self, world: Drawing) -> Drawn:
-        def centre(disease: str) -> str | None:
-            wrote = {
-                (paper, where)
-                for paper in world.into(disease, "mentions")
-                for person in world.into(paper, "authored")
-                for where in world.out(person, "member_of")
-            }
-            return _leader(Counter(where for _, where in wrote))
-
-        found = world.one("Disease", centre)
-        return {"disease": world.name(found)}, world.name(centre(found) or "")
+    def find(self, world: Drawing, disease: str, /) -> Any:
+        wrote = {
+            (paper, centre)
+            for paper in world.into(disease, "mentions")
+            for centre in world.follow(paper, "<-authored", "member_of->")
+        }
+        return largest(Counter(centre for _, centre in wrote))
 
 
 class TargetOfMostTreatments(Kind):
@@ -121,14 +102,10 @@ class TargetOfMostTreatments(Kind):
         "SELECT ?name (COUNT(?c) AS ?n) { ?d rdfs:label $disease . ?c :treats ?d ; "
         ":inhibits ?p . ?p rdfs:label ?name } GROUP BY ?p ?name ORDER BY DESC(?n) LIMIT 1"
     )
+    subject = "Disease"
 
-    def draw(self, world: Drawing) -> Drawn:
-        def target(disease: str) -> str | None:
-            compounds = world.into(disease, "treats")
-            return _leader(Counter(p for c in compounds for p in world.out(c, "inhibits")))
-
-        found = world.one("Disease", target)
-        return {"disease": world.name(found)}, world.name(target(found) or "")
+    def find(self, world: Drawing, disease: str, /) -> Any:
+        return largest(Counter(world.follow(disease, "<-treats", "inhibits->")))
 
 
 class MostCitedPapersOfACentre(Kind):
@@ -157,18 +134,11 @@ class MostCitedPapersOfACentre(Kind):
         ":authored ?p . ?p rdfs:label ?name . ?c :cites ?p } "
         "GROUP BY ?p ?name ORDER BY DESC(?n) LIMIT 3"
     )
+    subject = "Centre"
 
-    def draw(self, world: Drawing) -> Drawn:
-        def ranking(centre: str) -> list[str] | None:
-            members = world.into(centre, "member_of")
-            papers = {paper for person in members for paper in world.out(person, "authored")}
-            counts = Counter({paper: len(world.into(paper, "cites")) for paper in papers})
-            first = counts.most_common(4)
-            strict = len(first) == 4 and len({n for _, n in first}) == 4
-            return [paper for paper, _ in first[:3]] if strict else None
-
-        found = world.one("Centre", ranking)
-        return {"centre": world.name(found)}, [world.name(p) for p in ranking(found) or ()]
+    def find(self, world: Drawing, centre: str, /) -> Any:
+        papers = world.follow(centre, "<-member_of", "authored->")
+        return largest({paper: len(world.into(paper, "cites")) for paper in papers}, 3)
 
 
 class NeighboursByType(Kind):
@@ -178,11 +148,13 @@ class NeighboursByType(Kind):
     cypher_query = (
         "MATCH (:Disease {name: $disease})--(x) RETURN labels(x)[0] AS type, count(DISTINCT x) AS n"
     )
+    subject = "Disease"
 
-    def draw(self, world: Drawing) -> Drawn:
-        found = world.one("Disease", lambda d: len(set(world.undirected[d])) > 8)
-        counts = Counter(world.type(node) for node in world.undirected[found])
-        return {"disease": world.name(found)}, dict(counts)
+    def find(self, world: Drawing, disease: str, /) -> Any:
+        return dict(Counter(world.type(node) for node in world.undirected[disease]))
+
+    def fits(self, world: Drawing, disease: str, /) -> bool:
+        return len(world.undirected[disease]) > 8
 
     async def six_tools(self, ask: SixTools, disease: str) -> dict[str, int]:
         counts = (await ask.bfs(disease, max_hops=1, limit=0))["schema_summary"]["node_counts"]
@@ -210,11 +182,13 @@ class TrialsInEachPhase(Kind):
         "SELECT ?phase (COUNT(?t) AS ?n) { ?d rdfs:label $disease . "
         "?t :studies ?d ; :phase ?phase } GROUP BY ?phase"
     )
+    subject = "Disease"
 
-    def draw(self, world: Drawing) -> Drawn:
-        found = world.one("Disease", lambda d: 6 <= len(world.into(d, "studies")) <= 40)
-        counts = Counter(str(world.get(t, "phase")) for t in world.into(found, "studies"))
-        return {"disease": world.name(found)}, dict(counts)
+    def find(self, world: Drawing, disease: str, /) -> Any:
+        return dict(Counter(str(world.get(t, "phase")) for t in world.into(disease, "studies")))
+
+    def fits(self, world: Drawing, disease: str, /) -> bool:
+        return 6 <= len(world.into(disease, "studies")) <= 40
 
     async def six_tools(self, ask: SixTools, disease: str) -> dict[str, int]:
         answer = await ask.bfs(disease, path=["<-studies- Trial"], facets=["phase"], limit=0)
@@ -226,14 +200,11 @@ class RelationsOfAProtein(Kind):
     form = Form.TABLE
     hint = "from predicate to number, both directions together"
     cypher_query = "MATCH (:Protein {name: $protein})-[r]-() RETURN type(r) AS type, count(r) AS n"
+    subject, sizes = "Protein", (4, MANY)
 
-    def draw(self, world: Drawing) -> Drawn:
-        def counts(protein: str) -> Counter[str]:
-            edges = [p for _, _, p in world.graph.out_edges(protein, keys=True)]
-            return Counter([*edges, *(p for _, _, p in world.graph.in_edges(protein, keys=True))])
-
-        found = world.one("Protein", lambda p: len(counts(p)) > 3)
-        return {"protein": world.name(found)}, dict(counts(found))
+    def find(self, world: Drawing, protein: str, /) -> Any:
+        both = (world.graph.out_edges, world.graph.in_edges)
+        return dict(Counter(p for edges in both for _, _, p in edges(protein, keys=True)))
 
     async def six_tools(self, ask: SixTools, protein: str) -> dict[str, int]:
         relations = (await ask.call("describe_schema", seeds=[protein]))["relations"]

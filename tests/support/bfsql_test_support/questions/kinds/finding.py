@@ -1,7 +1,5 @@
 """Questions about one entity, and those where the name is shared, misspelt, unknown or an alias."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any
@@ -15,10 +13,10 @@ class PropertiesOfATrial(Kind):
     text = "What are the phase, the status and the enrolment of the trial {trial}?"
     form = Form.TABLE
     hint = "with the keys phase, status and enrolment"
+    subject = "Trial"
 
-    def draw(self, world: Drawing) -> Drawn:
-        found = world.one("Trial")
-        return {"trial": world.name(found)}, _chosen(world.world.metadata(found))
+    def find(self, world: Drawing, trial: str, /) -> Any:
+        return _chosen(world.metadata(trial))
 
     async def six_tools(self, ask: SixTools, trial: str) -> dict[str, Any]:
         return _chosen(await ask.call("describe_entity", id=trial))
@@ -84,19 +82,15 @@ class PapersOfANamesake(Kind):
         ":authored ?p . ?p rdfs:label ?name }"
     )
 
-    def draw(self, world: Drawing) -> Drawn:
-        def chosen() -> Drawn | None:
-            person = world.choice(world.world.of("Person"))
-            others = [p for p in world.world.of("Person") if world.name(p) == world.name(person)]
-            [centre, *_] = world.out(person, "member_of")
-            inside = [p for p in others if p in world.into(centre, "member_of")]
-            papers = world.out(person, "authored")
-            if len(others) < 2 or len(inside) > 1 or not 2 <= len(papers) <= 20:
-                return None
-            about = {"person": world.name(person), "centre": world.name(centre)}
-            return about, world.names(papers)
-
-        return world.until(chosen)
+    def attempt(self, world: Drawing) -> Drawn | None:
+        person = world.choice(world.of("Person"))
+        others = [p for p in world.of("Person") if world.name(p) == world.name(person)]
+        [centre, *_] = world.out(person, "member_of")
+        inside = [p for p in others if p in world.into(centre, "member_of")]
+        papers = world.out(person, "authored")
+        if len(others) < 2 or len(inside) > 1 or not 2 <= len(papers) <= 20:
+            return None
+        return world.about(person=person, centre=centre), world.names(papers)
 
 
 class CentresOfNamesakes(Kind):
@@ -109,14 +103,11 @@ class CentresOfNamesakes(Kind):
         "SELECT DISTINCT ?name { ?a rdfs:label $person ; :member_of ?c . ?c rdfs:label ?name }"
     )
 
-    def draw(self, world: Drawing) -> Drawn:
-        def chosen() -> Drawn | None:
-            name = world.name(world.choice(world.world.of("Person")))
-            people = [p for p in world.world.of("Person") if world.name(p) == name]
-            centres = {c for p in people for c in world.out(p, "member_of")}
-            return ({"person": name}, world.names(centres)) if len(people) > 1 else None
-
-        return world.until(chosen)
+    def attempt(self, world: Drawing) -> Drawn | None:
+        name = world.name(world.choice(world.of("Person")))
+        people = [p for p in world.of("Person") if world.name(p) == name]
+        centres = {c for p in people for c in world.out(p, "member_of")}
+        return ({"person": name}, world.names(centres)) if len(people) > 1 else None
 
 
 class PapersAboutAProteinNamedLikeADisease(Kind):
@@ -127,30 +118,21 @@ class PapersAboutAProteinNamedLikeADisease(Kind):
         "SELECT ?name { ?x a :Protein ; rdfs:label $protein . ?p :mentions ?x ; rdfs:label ?name }"
     )
 
-    def draw(self, world: Drawing) -> Drawn:
-        diseases = {world.name(d) for d in world.world.of("Disease")}
-
-        def chosen() -> Drawn | None:
-            protein = world.choice(world.world.of("Protein"))
-            papers = world.into(protein, "mentions")
-            if world.name(protein) not in diseases or not papers:
-                return None
-            return {"protein": world.name(protein)}, world.names(papers)
-
-        return world.until(chosen)
+    def attempt(self, world: Drawing) -> Drawn | None:
+        protein = world.choice(world.of("Protein"))
+        papers = world.into(protein, "mentions")
+        if not papers or world.name(protein) not in map(world.name, world.of("Disease")):
+            return None
+        return world.about(protein=protein), world.names(papers)
 
 
 class TreatedByAMisspeltCompound(Kind):
     text = "Which diseases does {compound} treat?"
 
-    def draw(self, world: Drawing) -> Drawn:
-        def chosen() -> Drawn | None:
-            compound = world.one("Compound", lambda c: world.out(c, "treats"))
-            wrong = world.misspelt(compound)
-            diseases = world.names(world.out(compound, "treats"))
-            return None if wrong is None else ({"compound": wrong}, diseases)
-
-        return world.until(chosen)
+    def attempt(self, world: Drawing) -> Drawn | None:
+        compound = world.one("Compound", lambda c: world.out(c, "treats"))
+        wrong, diseases = world.misspelt(compound), world.names(world.out(compound, "treats"))
+        return None if wrong is None else ({"compound": wrong}, diseases)
 
     async def six_tools(self, ask: SixTools, compound: str) -> list[str]:
         step = "-treats-> Disease"
@@ -254,7 +236,7 @@ class EvidenceOfAStatement(Kind):
         compound = world.one("Compound", lambda c: set(world.out(c, "inhibits")) & world.unique)
         protein = world.choice([p for p in world.out(compound, "inhibits") if p in world.unique])
         [item] = world.evidence(compound, "inhibits", protein)
-        return {"compound": world.name(compound), "protein": world.name(protein)}, item["text_span"]
+        return world.about(compound=compound, protein=protein), item["text_span"]
 
     async def six_tools(self, ask: SixTools, compound: str, protein: str) -> str:
         record = await ask.call("describe_entity", id=compound)

@@ -1,6 +1,6 @@
 """Questions about `is_a` to a given depth, and yes-or-no questions."""
 
-from __future__ import annotations
+from typing import Any
 
 from bfsql_test_support.questions.drawing import Drawing
 from bfsql_test_support.questions.kinds.kind import Drawn, Form, Kind, Walk, names
@@ -17,10 +17,13 @@ class FamiliesAboveAProtein(Kind):
         "SELECT DISTINCT ?name { ?p rdfs:label $protein ; "
         ":is_a|:is_a/:is_a|:is_a/:is_a/:is_a ?f . ?f a :Family ; rdfs:label ?name }"
     )
+    subject = "Protein"
 
-    def draw(self, world: Drawing) -> Drawn:
-        found = world.one("Protein", lambda p: len(world.within(p, "is_a", 4)) > 3)
-        return {"protein": world.name(found)}, world.names(world.within(found, "is_a", 3))
+    def find(self, world: Drawing, protein: str, /) -> Any:
+        return world.within(protein, "is_a", 3)
+
+    def fits(self, world: Drawing, protein: str, /) -> bool:
+        return len(world.within(protein, "is_a", 4)) > 3
 
 
 class ProteinsBelowAFamily(Kind):
@@ -32,14 +35,17 @@ class ProteinsBelowAFamily(Kind):
         "SELECT DISTINCT ?name { ?f rdfs:label $family . "
         "?p :is_a|:is_a/:is_a|:is_a/:is_a/:is_a ?f ; a :Protein ; rdfs:label ?name }"
     )
+    subject = "Family"
 
-    def draw(self, world: Drawing) -> Drawn:
-        def below(family: str, steps: int) -> list[str]:
-            found = world.within(family, "is_a", steps, against=True)
-            return [node for node in found if world.type(node) == "Protein"]
+    def find(self, world: Drawing, family: str, /) -> Any:
+        return self.below(world, family, 3)
 
-        found = world.one("Family", lambda f: len(below(f, 1)) < len(below(f, 3)) <= 60)
-        return {"family": world.name(found)}, world.names(below(found, 3))
+    def fits(self, world: Drawing, family: str, /) -> bool:
+        return len(self.below(world, family, 1)) < len(self.find(world, family)) <= 60
+
+    def below(self, world: Drawing, family: str, steps: int) -> list[str]:
+        found = world.within(family, "is_a", steps, against=True)
+        return [node for node in found if world.type(node) == "Protein"]
 
     async def six_tools(self, ask: SixTools, family: str) -> list[str]:
         found = await ask.walk(family, "<-is_a-{1,3}")
@@ -58,10 +64,9 @@ class IsItAKindOf(Kind):
 
     def draw(self, world: Drawing) -> Drawn:
         below = world.one("Disease", lambda d: len(world.within(d, "is_a", 5)) > 1)
-        above = world.within(below, "is_a", 5) - set(world.out(below, "is_a"))
-        above = {node for node in above if node in world.unique}
-        chosen = world.choice(sorted(above) or world.out(below, "is_a"))
-        return {"below": world.name(below), "above": world.name(chosen)}, True
+        near = world.out(below, "is_a")
+        above = sorted((world.within(below, "is_a", 5) - {*near}) & world.unique)
+        return world.about(below=below, above=world.choice(above or near)), True
 
 
 class DoesItInhibit(Kind):
@@ -75,20 +80,14 @@ class DoesItInhibit(Kind):
     )
     sparql_query = "SELECT ?c { ?c rdfs:label $compound ; :inhibits ?p . ?p rdfs:label $protein }"
 
-    def draw(self, world: Drawing) -> Drawn:
-        def chosen() -> Drawn | None:
-            compound = world.one("Compound", lambda c: world.out(c, "inhibits"))
-            others = world.out(compound, "inhibits" if self.expected else "activates")
-            proteins = [p for p in others if p in world.unique]
-            proteins = [
-                p for p in proteins if (p in world.out(compound, "inhibits")) == self.expected
-            ]
-            if not proteins:
-                return None
-            about = {"compound": world.name(compound), "protein": world.name(proteins[0])}
-            return about, self.expected
-
-        return world.until(chosen)
+    def attempt(self, world: Drawing) -> Drawn | None:
+        compound = world.one("Compound", lambda c: world.out(c, "inhibits"))
+        inhibited = world.out(compound, "inhibits")
+        others = inhibited if self.expected else world.out(compound, "activates")
+        proteins = [p for p in others if p in world.unique and (p in inhibited) == self.expected]
+        if not proteins:
+            return None
+        return world.about(compound=compound, protein=proteins[0]), self.expected
 
 
 class DoesItInhibitWhatItActivates(DoesItInhibit):

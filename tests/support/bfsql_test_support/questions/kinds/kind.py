@@ -1,14 +1,13 @@
 """A kind of question: its text, how it is drawn, its true answer, and three plans."""
 
-from __future__ import annotations
-
 import random
 import re
-from abc import ABC, abstractmethod
+import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from string import Template
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from bfsql_test_support.questions.drawing import Drawing
 from bfsql_test_support.questions.toolsets import CypherTools, SixTools, SparqlTools
@@ -27,6 +26,7 @@ class Form(Enum):
     TABLE = "a JSON object"
 
 
+MANY = sys.maxsize
 Drawn = tuple[dict[str, Any], Any]
 """The values drawn for a question, as arguments of its plans, and its true answer."""
 
@@ -50,19 +50,21 @@ class Walk:
         return filled(self._arguments), options
 
 
-class Kind(ABC):
+class Kind:
     """A kind of question.
 
     Most plans are one call, which the attributes declare; the others are methods, which receive
-    the tools and, as keyword arguments, the values that `draw` has chosen.
+    the tools and, as keyword arguments, the values that `draw` has chosen. So are most questions
+    about one node, of which the attributes name the type.
 
     Attributes:
-        text: The question, with the names of the drawn values in braces.
-        form: The form of its answer.
         hint: An addition to the description of the form.
         walk: The plan with our tools.
         cypher_query: The plan with Cypher; the drawn values are its parameters.
         sparql_query: The plan with SPARQL, likewise.
+        subject: The type of the node that is asked about; "" where `attempt` draws the values.
+        steps: The steps from it to the answer, where no `find` computes it.
+        sizes: The least and the greatest size of an answer worth asking for.
     """
 
     text: ClassVar[str]
@@ -71,19 +73,44 @@ class Kind(ABC):
     walk: ClassVar[Walk]
     cypher_query: ClassVar[str]
     sparql_query: ClassVar[str]
+    subject: ClassVar[str] = ""
+    steps: ClassVar[tuple[str, ...]] = ()
+    sizes: ClassVar[tuple[int, int]] = (1, MANY)
 
     @property
     def name(self) -> str:
         """Its name in reports."""
         return re.sub(r"(?<!^)(?=[A-Z])", " ", type(self).__name__).lower()
 
-    @abstractmethod
     def draw(self, world: Drawing) -> Drawn:
-        """Choose the values to ask for, and compute the answer with networkx.
+        """Choose the values to ask for, and compute the answer with networkx."""
+        if not self.subject:
+            return world.until(lambda: self.attempt(world))
+        node = world.one(self.subject, lambda one: self.fits(world, one))
+        found = self.find(world, node)
+        match self.form:
+            case Form.NAMES:
+                found = world.names(found)
+            case Form.NAME:
+                [found] = map(world.name, found)
+            case Form.RANKING:
+                found = [world.name(one) for one in found]
+        return {self.subject.lower(): world.name(node)}, found
 
-        Raises:
-            NothingFits: The world has nothing to ask for.
-        """
+    def attempt(self, world: Drawing) -> Drawn | None:
+        """One choice of values, and the answer; None where it is nothing to ask for."""
+        raise NotImplementedError
+
+    def find(self, world: Drawing, node: str, /) -> Any:
+        """What is asked for about a node: nodes, a number, a table; None where it is ambiguous."""
+        return {*world.follow(node, *self.steps)}
+
+    def fits(self, world: Drawing, node: str, /) -> bool:
+        """Whether a node is one to ask about."""
+        found = self.find(world, node)
+        if found is None:
+            return False
+        return self.sizes[0] <= (found if isinstance(found, int) else len(found)) <= self.sizes[1]
 
     async def six_tools(self, ask: SixTools, *_: Any, **about: Any) -> Any:
         """The answer of the plan with our tools."""
@@ -118,25 +145,15 @@ class Kind(ABC):
 
 @dataclass(frozen=True)
 class Question:
-    """A question of a kind about a world.
-
-    Attributes:
-        kind: Its kind.
-        about: The arguments of its plans.
-        answer: The true answer.
-    """
+    """A question of a kind about a world."""
 
     kind: Kind
     about: dict[str, Any]
     answer: Any
 
     @classmethod
-    def of(cls, kind: Kind, world: World) -> Question:
-        """The question of a kind about a world; always the same one.
-
-        Raises:
-            NothingFits: The world has nothing to ask for.
-        """
+    def of(cls, kind: Kind, world: World) -> Self:
+        """The question of a kind about a world; always the same one."""
         return cls(kind, *kind.draw(Drawing(world, random.Random(f"{world.seed} {kind.name}"))))
 
     @property
@@ -172,3 +189,9 @@ def _plain(answer: Any, form: Form) -> Any:
 def names(nodes: list[dict[str, Any]]) -> list[str]:
     """The names of an answer's nodes, in their order, each once."""
     return list(dict.fromkeys(node["metadata"]["name"] for node in nodes))
+
+
+def largest(numbers: Mapping[str, Any], first: int = 1) -> list[str] | None:
+    """The `first` items with the largest numbers; None where ties make them ambiguous."""
+    order = sorted(numbers, key=lambda item: -numbers[item])[: first + 1]
+    return order[:first] if len({numbers[item] for item in order}) == first + 1 else None

@@ -1,7 +1,5 @@
 """Questions about sets of entities: by type and properties, by "no" and by "at least"."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from bfsql_test_support.questions.drawing import Drawing
@@ -22,8 +20,7 @@ class TerminatedTrialsAboveASize(Kind):
     )
 
     def draw(self, world: Drawing) -> Drawn:
-        wanted = {"phase": 3, "status": "terminated"}
-        found = [t for t in world.world.of("Trial") if wanted.items() <= _known(world, t).items()]
+        found = world.of("Trial", phase=3, status="terminated")
         found.sort(key=lambda t: -int(world.get(t, "enrolment")))
         least = world.get(found[min(6, len(found) - 1)], "enrolment")
         above = [t for t in found if world.get(t, "enrolment") > least]
@@ -32,10 +29,6 @@ class TerminatedTrialsAboveASize(Kind):
     async def six_tools(self, ask: SixTools, least: int) -> list[str]:
         seed = f"Trial[phase=3][status=terminated][enrolment>{least}]"
         return names((await ask.bfs(seed, fields=["name"]))["nodes"])
-
-
-def _known(world: Drawing, node: str) -> dict[str, Any]:
-    return world.world.metadata(node)
 
 
 class ApprovedCompoundsOfAForm(Kind):
@@ -48,8 +41,8 @@ class ApprovedCompoundsOfAForm(Kind):
 
     def draw(self, world: Drawing) -> Drawn:
         form = world.choice(FORMS)
-        found = [c for c in world.world.of("Compound") if world.get(c, "form") == form]
-        return {"form": form}, sum("approved" in _known(world, c) for c in found)
+        compounds = world.of("Compound", form=form)
+        return {"form": form}, sum("approved" in world.metadata(c) for c in compounds)
 
     async def six_tools(self, ask: SixTools, form: str) -> Any:
         return (await ask.bfs(f"Compound[form={form}][approved]", limit=0))["node_count"]
@@ -66,13 +59,10 @@ class CompoundsWithoutApproval(Kind):
         "SELECT ?name { ?d a :Disease ; rdfs:label $disease . ?c :treats ?d ; "
         "rdfs:label ?name FILTER NOT EXISTS { ?c :approved ?year } }"
     )
+    subject, sizes = "Disease", (2, 30)
 
-    def draw(self, world: Drawing) -> Drawn:
-        def fitting(disease: str) -> list[str]:
-            return [c for c in world.into(disease, "treats") if "approved" not in _known(world, c)]
-
-        found = world.one("Disease", lambda d: 1 < len(fitting(d)) <= 30)
-        return {"disease": world.name(found)}, world.names(fitting(found))
+    def find(self, world: Drawing, disease: str, /) -> Any:
+        return [c for c in world.into(disease, "treats") if "approved" not in world.metadata(c)]
 
 
 class UncitedPapersOfAYear(Kind):
@@ -87,8 +77,7 @@ class UncitedPapersOfAYear(Kind):
 
     def draw(self, world: Drawing) -> Drawn:
         year = world.get(world.one("Paper", lambda p: not world.into(p, "cites")), "year")
-        papers = [p for p in world.world.of("Paper") if world.get(p, "year") == year]
-        return {"year": year}, sum(not world.into(p, "cites") for p in papers)
+        return {"year": year}, sum(not world.into(p, "cites") for p in world.of("Paper", year=year))
 
     async def six_tools(self, ask: SixTools, year: int) -> Any:
         return (await ask.bfs(f"Paper[year={year}][no <-cites- Paper]", limit=0))["node_count"]
@@ -105,18 +94,13 @@ class CompoundsWithoutATerminatedTrial(Kind):
         "SELECT ?name { ?d a :Disease ; rdfs:label $disease . ?c :treats ?d ; "
         'rdfs:label ?name FILTER NOT EXISTS { ?t :tests ?c ; :status "terminated" } }'
     )
+    subject, sizes = "Disease", (2, 30)
 
-    def draw(self, world: Drawing) -> Drawn:
+    def find(self, world: Drawing, disease: str, /) -> Any:
         def terminated(compound: str) -> bool:
-            return any(
-                world.get(t, "status") == "terminated" for t in world.into(compound, "tests")
-            )
+            return any(world.has(t, status="terminated") for t in world.into(compound, "tests"))
 
-        def fitting(disease: str) -> list[str]:
-            return [c for c in world.into(disease, "treats") if not terminated(c)]
-
-        found = world.one("Disease", lambda d: 1 < len(fitting(d)) <= 30)
-        return {"disease": world.name(found)}, world.names(fitting(found))
+        return [c for c in world.into(disease, "treats") if not terminated(c)]
 
 
 class CompoundsForOneOfTwoDiseases(Kind):
@@ -131,16 +115,12 @@ class CompoundsForOneOfTwoDiseases(Kind):
         "FILTER NOT EXISTS { ?c :treats ?e . ?e rdfs:label $other } }"
     )
 
-    def draw(self, world: Drawing) -> Drawn:
-        def chosen() -> Drawn | None:
-            pair = (world.one("Disease"), world.one("Disease"))
-            one, other = (set(world.into(d, "treats")) for d in pair)
-            if not one & other or not 2 <= len(one - other) <= 30:
-                return None
-            about = dict(zip(("one", "other"), map(world.name, pair), strict=True))
-            return about, world.names(one - other)
-
-        return world.until(chosen)
+    def attempt(self, world: Drawing) -> Drawn | None:
+        pair = world.one("Disease"), world.one("Disease")
+        one, other = ({*world.into(d, "treats")} for d in pair)
+        if not one & other or not 2 <= len(one - other) <= 30:
+            return None
+        return world.about(one=pair[0], other=pair[1]), world.names(one - other)
 
 
 class CompoundsWithSeveralLateTrials(Kind):
@@ -155,17 +135,13 @@ class CompoundsWithSeveralLateTrials(Kind):
         "rdfs:label ?name . ?t :tests ?c ; :phase 3 } GROUP BY ?c ?name "
         "HAVING(COUNT(?t) >= 2)"
     )
+    subject, sizes = "Disease", (2, 30)
 
-    def draw(self, world: Drawing) -> Drawn:
-        def fitting(disease: str) -> list[str]:
-            return [
-                c
-                for c in world.into(disease, "treats")
-                if sum(world.get(t, "phase") == 3 for t in world.into(c, "tests")) >= 2
-            ]
+    def find(self, world: Drawing, disease: str, /) -> Any:
+        def late(compound: str) -> int:
+            return sum(world.has(t, phase=3) for t in world.into(compound, "tests"))
 
-        found = world.one("Disease", lambda d: 1 < len(fitting(d)) <= 30)
-        return {"disease": world.name(found)}, world.names(fitting(found))
+        return [c for c in world.into(disease, "treats") if late(c) >= 2]
 
 
 class AuthorsInSeveralCentres(Kind):
@@ -180,12 +156,8 @@ class AuthorsInSeveralCentres(Kind):
 
     def draw(self, world: Drawing) -> Drawn:
         n = world.choice([3, 4, 5])
-        fitting = [
-            p
-            for p in world.world.of("Person")
-            if len(world.out(p, "member_of")) >= 2 and len(world.out(p, "authored")) >= n
-        ]
-        return {"n": n}, len(fitting)
+        people = [p for p in world.of("Person") if len(world.out(p, "member_of")) >= 2]
+        return {"n": n}, sum(len(world.out(p, "authored")) >= n for p in people)
 
     async def six_tools(self, ask: SixTools, n: int) -> Any:
         seed = f"Person[-member_of-> Centre >= 2][-authored-> Paper >= {n}]"

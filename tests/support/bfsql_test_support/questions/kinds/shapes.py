@@ -1,13 +1,12 @@
 """Questions whose relations form a chain, a cycle or a fork, and walks as rows."""
 
-from __future__ import annotations
-
 import re
+from typing import Any
 
 import networkx as nx
 
 from bfsql_test_support.questions.drawing import Drawing
-from bfsql_test_support.questions.kinds.kind import Drawn, Form, Kind, Walk, names
+from bfsql_test_support.questions.kinds.kind import MANY, Drawn, Form, Kind, Walk, names
 from bfsql_test_support.questions.toolsets import CypherTools, SixTools, SparqlTools
 
 FAR = 5
@@ -65,11 +64,10 @@ class EverythingAboveADisease(Kind):
         "SELECT DISTINCT ?name { ?a a :Disease ; rdfs:label $disease ; :is_a+ ?d . "
         "?d rdfs:label ?name }"
     )
+    subject, sizes = "Disease", (2, MANY)
 
-    def draw(self, world: Drawing) -> Drawn:
-        far = len(world.world.of("Disease"))
-        found = world.one("Disease", lambda d: len(world.within(d, "is_a", far)) > 1)
-        return {"disease": world.name(found)}, world.names(world.within(found, "is_a", far))
+    def find(self, world: Drawing, disease: str, /) -> Any:
+        return world.within(disease, "is_a", len(world.of("Disease")))
 
     async def six_tools(self, ask: SixTools, disease: str) -> list[str]:
         answer = await ask.bfs(disease, along=["-is_a->"], fields=["name"])
@@ -82,17 +80,11 @@ class TrianglesOfAProtein(Kind):
         "MATCH (a:Protein {name: $protein})-[:interacts_with]-(p)-[:interacts_with]-()"
         "-[:interacts_with]-(a) RETURN DISTINCT p.name AS name"
     )
+    subject, sizes = "Protein", (2, 20)
 
-    def draw(self, world: Drawing) -> Drawn:
-        edges = [(s, o) for s, o, p in world.graph.edges(keys=True) if p == "interacts_with"]
-        near = nx.Graph(edges)
-
-        def corners(protein: str) -> set[str]:
-            around = set(near[protein]) if protein in near else set()
-            return {p for p in around if set(near[p]) & around}
-
-        found = world.one("Protein", lambda p: 1 < len(corners(p)) <= 20)
-        return {"protein": world.name(found)}, world.names(corners(found))
+    def find(self, world: Drawing, protein: str, /) -> Any:
+        around = {*world.follow(protein, "-interacts_with-")}
+        return {p for p in around if around & {*world.follow(p, "-interacts_with-")}}
 
     async def six_tools(self, ask: SixTools, protein: str) -> list[str]:
         steps = ["-interacts_with- Protein"] * 3
@@ -125,14 +117,11 @@ class PapersThatTheirAuthorCites(Kind):
         "SELECT DISTINCT ?name { ?a rdfs:label $person ; :authored ?q , ?p . ?q :cites ?p . "
         "?p rdfs:label ?name }"
     )
+    subject, sizes = "Person", (2, MANY)
 
-    def draw(self, world: Drawing) -> Drawn:
-        def own(person: str) -> set[str]:
-            papers = set(world.out(person, "authored"))
-            return {cited for paper in papers for cited in world.out(paper, "cites")} & papers
-
-        found = world.one("Person", lambda p: len(own(p)) > 1)
-        return {"person": world.name(found)}, world.names(own(found))
+    def find(self, world: Drawing, person: str, /) -> Any:
+        papers = {*world.out(person, "authored")}
+        return {cited for paper in papers for cited in world.out(paper, "cites")} & papers
 
 
 class CompoundsThatTreatAndInhibit(Kind):
@@ -147,19 +136,14 @@ class CompoundsThatTreatAndInhibit(Kind):
         "?c :treats ?d ; :inhibits ?p ; rdfs:label ?name }"
     )
 
-    def draw(self, world: Drawing) -> Drawn:
-        def chosen() -> Drawn | None:
-            protein = world.one("Protein", lambda p: len(world.into(p, "inhibits")) > 2)
-            disease = world.one("Disease")
-            treating, hitting = world.into(disease, "treats"), world.into(protein, "inhibits")
-            both = set(treating) & set(hitting)
-            if len(both) < 2 or len(both) == len(treating):
-                return None
-            return {"disease": world.name(disease), "protein": world.name(protein)}, world.names(
-                both
-            )
-
-        return world.until(chosen)
+    def attempt(self, world: Drawing) -> Drawn | None:
+        protein = world.one("Protein", lambda p: len(world.into(p, "inhibits")) > 2)
+        disease = world.one("Disease")
+        treating = world.into(disease, "treats")
+        both = {*treating} & {*world.into(protein, "inhibits")}
+        if len(both) < 2 or len(both) == len(treating):
+            return None
+        return world.about(disease=disease, protein=protein), world.names(both)
 
 
 class RivalsOfACompound(Kind):
@@ -184,30 +168,24 @@ class RivalsOfACompound(Kind):
         "SELECT DISTINCT ?name { ?a rdfs:label $compound . ?t :tests ?a ; :studies ?d . "
         "?u :studies ?d ; :tests ?c . ?c rdfs:label ?name FILTER(?t != ?u && ?c != ?a) }"
     )
+    subject, sizes = "Compound", (2, 40)
 
-    def draw(self, world: Drawing) -> Drawn:
-        def rivals(compound: str) -> set[str]:
-            trials = world.into(compound, "tests")
-            pairs = ((t, d) for t in trials for d in world.out(t, "studies"))
-            others = {u for t, d in pairs for u in world.into(d, "studies") if u != t}
-            return {c for u in others for c in world.out(u, "tests")} - {compound}
-
-        found = world.one("Compound", lambda c: 1 < len(rivals(c)) <= 40)
-        return {"compound": world.name(found)}, world.names(rivals(found))
+    def find(self, world: Drawing, compound: str, /) -> Any:
+        trials = world.into(compound, "tests")
+        pairs = ((t, d) for t in trials for d in world.out(t, "studies"))
+        others = {u for t, d in pairs for u in world.into(d, "studies") if u != t}
+        return {c for u in others for c in world.out(u, "tests")} - {compound}
 
 
 class SponsorsOfEachTrial(Kind):
     text = "Which trials test {compound}, and which companies sponsor each of them?"
     form = Form.TABLE
     hint = "from trial to the list of its companies"
+    subject, sizes = "Compound", (3, 20)
 
-    def draw(self, world: Drawing) -> Drawn:
-        def sponsors(compound: str) -> dict[str, list[str]]:
-            trials = world.into(compound, "tests")
-            return {world.name(t): world.names(world.into(t, "sponsors")) for t in trials}
-
-        found = world.one("Compound", lambda c: 3 <= len(sponsors(c)) <= 20)
-        return {"compound": world.name(found)}, sponsors(found)
+    def find(self, world: Drawing, compound: str, /) -> Any:
+        trials = world.into(compound, "tests")
+        return {world.name(t): world.names(world.into(t, "sponsors")) for t in trials}
 
     async def six_tools(self, ask: SixTools, compound: str) -> dict[str, list[str]]:
         steps = ["<-tests- Trial", "<-sponsors- Company"]

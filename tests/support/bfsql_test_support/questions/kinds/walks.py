@@ -1,6 +1,6 @@
 """Questions that follow relations."""
 
-from __future__ import annotations
+from typing import Any
 
 from bfsql_test_support.questions.drawing import Drawing
 from bfsql_test_support.questions.kinds.kind import Drawn, Form, Kind, Walk, names
@@ -12,10 +12,7 @@ class TrialsThatTestACompound(Kind):
     walk = Walk("$compound", "<-tests- Trial")
     cypher_query = "MATCH (:Compound {name: $compound})<-[:tests]-(t:Trial) RETURN t.name AS name"
     sparql_query = "SELECT ?name { ?c rdfs:label $compound . ?t :tests ?c ; rdfs:label ?name }"
-
-    def draw(self, world: Drawing) -> Drawn:
-        found = world.one("Compound", lambda c: 3 <= len(world.into(c, "tests")) <= 30)
-        return {"compound": world.name(found)}, world.names(world.into(found, "tests"))
+    subject, steps, sizes = "Compound", ("<-tests",), (3, 30)
 
 
 class ProteinsInhibitedOrActivated(Kind):
@@ -29,13 +26,10 @@ class ProteinsInhibitedOrActivated(Kind):
         "SELECT DISTINCT ?name { ?c rdfs:label $compound ; :inhibits|:activates ?p . "
         "?p rdfs:label ?name }"
     )
+    subject, steps = "Compound", ("inhibits|activates->",)
 
-    def draw(self, world: Drawing) -> Drawn:
-        found = world.one(
-            "Compound", lambda c: world.out(c, "inhibits") and world.out(c, "activates")
-        )
-        hit = world.out(found, "inhibits", "activates")
-        return {"compound": world.name(found)}, world.names(hit)
+    def fits(self, world: Drawing, compound: str, /) -> bool:
+        return bool(world.out(compound, "inhibits") and world.out(compound, "activates"))
 
 
 class InteractionPartners(Kind):
@@ -49,14 +43,11 @@ class InteractionPartners(Kind):
         "SELECT DISTINCT ?name { ?a rdfs:label $protein ; "
         ":interacts_with|^:interacts_with ?p . ?p rdfs:label ?name }"
     )
+    subject, steps = "Protein", ("-interacts_with-",)
 
-    def draw(self, world: Drawing) -> Drawn:
-        found = world.one(
-            "Protein",
-            lambda p: world.out(p, "interacts_with") and len(world.into(p, "interacts_with")) > 1,
-        )
-        near = world.out(found, "interacts_with") + world.into(found, "interacts_with")
-        return {"protein": world.name(found)}, world.names(near)
+    def fits(self, world: Drawing, protein: str, /) -> bool:
+        into, out = (way(protein, "interacts_with") for way in (world.into, world.out))
+        return len(into) > 1 and bool(out)
 
 
 class ProteinsOfTheSameFamily(Kind):
@@ -70,14 +61,11 @@ class ProteinsOfTheSameFamily(Kind):
         "SELECT DISTINCT ?name { ?a rdfs:label $protein ; :is_a ?f . ?f a :Family . "
         "?p :is_a ?f ; a :Protein ; rdfs:label ?name FILTER(?p != ?a) }"
     )
+    subject, sizes = "Protein", (2, 39)
 
-    def draw(self, world: Drawing) -> Drawn:
-        def others(protein: str) -> list[str]:
-            into = (world.into(family, "is_a") for family in world.out(protein, "is_a"))
-            return [p for found in into for p in found if world.type(p) == "Protein"]
-
-        found = world.one("Protein", lambda p: 3 <= len(others(p)) <= 40)
-        return {"protein": world.name(found)}, world.names(set(others(found)) - {found})
+    def find(self, world: Drawing, protein: str, /) -> Any:
+        kin = world.follow(protein, "is_a->", "<-is_a")
+        return {p for p in kin if world.type(p) == "Protein"} - {protein}
 
 
 class Coauthors(Kind):
@@ -91,14 +79,10 @@ class Coauthors(Kind):
         "SELECT DISTINCT ?name { ?a rdfs:label $person ; :authored ?d . "
         "?p :authored ?d ; rdfs:label ?name FILTER(?p != ?a) }"
     )
+    subject, sizes = "Person", (4, 30)
 
-    def draw(self, world: Drawing) -> Drawn:
-        def others(person: str) -> set[str]:
-            papers = world.out(person, "authored")
-            return {p for paper in papers for p in world.into(paper, "authored")} - {person}
-
-        found = world.one("Person", lambda p: 4 <= len(others(p)) <= 30)
-        return {"person": world.name(found)}, world.names(others(found))
+    def find(self, world: Drawing, person: str, /) -> Any:
+        return {*world.follow(person, "authored->", "<-authored")} - {person}
 
 
 class PapersThatCiteAPaper(Kind):
@@ -106,12 +90,10 @@ class PapersThatCiteAPaper(Kind):
     walk = Walk("$paper", "<-cites- Paper")
     cypher_query = "MATCH (:Paper {name: $paper})<-[:cites]-(p:Paper) RETURN p.name AS name"
     sparql_query = "SELECT ?name { ?a rdfs:label $paper . ?p :cites ?a ; rdfs:label ?name }"
+    subject, steps = "Paper", ("<-cites",)
 
-    def draw(self, world: Drawing) -> Drawn:
-        found = world.one(
-            "Paper", lambda p: world.out(p, "cites") and len(world.into(p, "cites")) > 2
-        )
-        return {"paper": world.name(found)}, world.names(world.into(found, "cites"))
+    def fits(self, world: Drawing, paper: str, /) -> bool:
+        return len(world.into(paper, "cites")) > 2 and bool(world.out(paper, "cites"))
 
 
 class PapersThatAPaperCites(Kind):
@@ -119,12 +101,10 @@ class PapersThatAPaperCites(Kind):
     walk = Walk("$paper", "-cites-> Paper")
     cypher_query = "MATCH (:Paper {name: $paper})-[:cites]->(p:Paper) RETURN p.name AS name"
     sparql_query = "SELECT ?name { ?a rdfs:label $paper ; :cites ?p . ?p rdfs:label ?name }"
+    subject, steps = "Paper", ("cites->",)
 
-    def draw(self, world: Drawing) -> Drawn:
-        found = world.one(
-            "Paper", lambda p: world.into(p, "cites") and len(world.out(p, "cites")) > 2
-        )
-        return {"paper": world.name(found)}, world.names(world.out(found, "cites"))
+    def fits(self, world: Drawing, paper: str, /) -> bool:
+        return len(world.out(paper, "cites")) > 2 and bool(world.into(paper, "cites"))
 
 
 class HeadOfATrial(Kind):
@@ -137,12 +117,7 @@ class HeadOfATrial(Kind):
     sparql_query = (
         "SELECT ?name { ?t rdfs:label $trial ; :run_at ?c . ?p :leads ?c ; rdfs:label ?name }"
     )
-
-    def draw(self, world: Drawing) -> Drawn:
-        found = world.one("Trial")
-        [centre] = world.out(found, "run_at")
-        [head] = world.into(centre, "leads")
-        return {"trial": world.name(found)}, world.name(head)
+    subject, steps = "Trial", ("run_at->", "<-leads")
 
     async def six_tools(self, ask: SixTools, trial: str) -> str:
         [name] = names(await ask.walk(trial, "-run_at-> Centre", "<-leads- Person"))
@@ -160,15 +135,8 @@ class CompaniesBehindAProtein(Kind):
         "SELECT DISTINCT ?name { ?p rdfs:label $protein . ?m :inhibits ?p . ?t :tests ?m . "
         "?c :sponsors ?t ; rdfs:label ?name }"
     )
-
-    def draw(self, world: Drawing) -> Drawn:
-        def companies(protein: str) -> set[str]:
-            compounds = world.into(protein, "inhibits")
-            trials = {t for c in compounds for t in world.into(c, "tests")}
-            return {c for t in trials for c in world.into(t, "sponsors")}
-
-        found = world.one("Protein", lambda p: 3 <= len(companies(p)) <= 30)
-        return {"protein": world.name(found)}, world.names(companies(found))
+    subject, sizes = "Protein", (3, 30)
+    steps = ("<-inhibits", "<-tests", "<-sponsors")
 
 
 class CompoundsBetweenProteinAndCompany(Kind):
@@ -190,19 +158,14 @@ class CompoundsBetweenProteinAndCompany(Kind):
         "?t :tests ?c . ?m :sponsors ?t ; rdfs:label $company }"
     )
 
-    def draw(self, world: Drawing) -> Drawn:
-        def chosen() -> Drawn | None:
-            protein = world.one("Protein", lambda p: len(world.into(p, "inhibits")) > 3)
-            company = world.one("Company")
-            trials = set(world.out(company, "sponsors"))
-            inhibitors = world.into(protein, "inhibits")
-            found = [c for c in inhibitors if trials & set(world.into(c, "tests"))]
-            if not 2 <= len(found) < len(inhibitors):
-                return None
-            about = {"protein": world.name(protein), "company": world.name(company)}
-            return about, world.names(found)
-
-        return world.until(chosen)
+    def attempt(self, world: Drawing) -> Drawn | None:
+        protein = world.one("Protein", lambda p: len(world.into(p, "inhibits")) > 3)
+        company = world.one("Company")
+        trials, inhibitors = {*world.out(company, "sponsors")}, world.into(protein, "inhibits")
+        found = [c for c in inhibitors if trials & {*world.into(c, "tests")}]
+        if not 2 <= len(found) < len(inhibitors):
+            return None
+        return world.about(protein=protein, company=company), world.names(found)
 
 
 class PapersOfTwoPeople(Kind):
@@ -217,17 +180,14 @@ class PapersOfTwoPeople(Kind):
         ":authored ?p . ?p rdfs:label ?name }"
     )
 
-    def draw(self, world: Drawing) -> Drawn:
-        def chosen() -> Drawn | None:
-            paper = world.one("Paper", lambda p: len(world.into(p, "authored")) > 1)
-            pair = [p for p in world.into(paper, "authored") if p in world.unique][:2]
-            if len(pair) < 2:
-                return None
-            both = set(world.out(pair[0], "authored")) & set(world.out(pair[1], "authored"))
-            about = {"one": world.name(pair[0]), "other": world.name(pair[1])}
-            return about, world.names(both)
-
-        return world.until(chosen)
+    def attempt(self, world: Drawing) -> Drawn | None:
+        paper = world.one("Paper", lambda p: len(world.into(p, "authored")) > 1)
+        pair = [p for p in world.into(paper, "authored") if p in world.unique][:2]
+        if len(pair) < 2:
+            return None
+        one, other = pair
+        both = {*world.out(one, "authored")} & {*world.out(other, "authored")}
+        return world.about(one=one, other=other), world.names(both)
 
 
 class TrialsOfEitherCompound(Kind):
@@ -245,7 +205,7 @@ class TrialsOfEitherCompound(Kind):
         one = world.one("Compound", lambda c: 2 <= len(world.into(c, "tests")) <= 12)
         other = world.one("Compound", lambda c: c != one and 2 <= len(world.into(c, "tests")) <= 12)
         either = world.into(one, "tests") + world.into(other, "tests")
-        return {"one": world.name(one), "other": world.name(other)}, world.names(either)
+        return world.about(one=one, other=other), world.names(either)
 
     async def six_tools(self, ask: SixTools, one: str, other: str) -> list[str]:
         steps = ["<-tests- Trial"]
