@@ -1,7 +1,5 @@
 """Values from a store become valid JSON without hidden characters, and ids stay unaltered."""
 
-from __future__ import annotations
-
 import array
 import datetime as dt
 import decimal

@@ -31,7 +31,7 @@ async def answer(tool: str, **arguments: object) -> Answer:
         return await graph.call(tool, arguments)
 
 
-async def test_a_traversal_is_a_graph_of_networkx() -> None:
+async def test_a_traversal_is_a_graph_of_networkx():
     graph = (await answer("bfs_query", seeds=["person:1"], max_hops=1)).to_networkx()
     assert set(graph) == {"person:1", "film:1", "film:2"}
     assert graph.nodes["person:1"] == {
@@ -52,14 +52,14 @@ async def test_a_traversal_is_a_graph_of_networkx() -> None:
     }
 
 
-async def test_entities_without_edges_are_nodes_too() -> None:
+async def test_entities_without_edges_are_nodes_too():
     assert set((await answer("search_entities", query="alien")).to_networkx()) == {"film:1"}
     described = await answer("describe_entity", id="film:1")
     assert described.to_networkx().nodes["film:1"]["year"] == 1979
     assert len((await answer("describe_schema")).to_networkx()) == 0
 
 
-async def test_a_traversal_is_two_data_frames() -> None:
+async def test_a_traversal_is_two_data_frames():
     found = await answer("bfs_query", seeds=["person:1"], max_hops=1)
     nodes, edges = found.to_pandas(), found.to_pandas("edges")
     assert list(nodes.columns[:3]) == ["id", "entity_type", "seed"]
@@ -70,21 +70,19 @@ async def test_a_traversal_is_two_data_frames() -> None:
         found.to_pandas("rows")  # type: ignore[arg-type]
 
 
-async def test_a_frame_without_rows_has_its_columns() -> None:
+async def test_a_frame_without_rows_has_its_columns():
     schema = await answer("describe_schema")
     assert list(schema.to_pandas().columns) == ["id", "entity_type"]
     assert list(schema.to_pandas("edges").columns) == ["subject", "predicate", "object"]
 
 
-def test_a_record_with_keys_of_other_answers_is_one_row() -> None:
+def test_a_record_with_keys_of_other_answers_is_one_row():
     record = {"id": "match:1", "entity_type": "Match", "nodes": 3, "result": "won"}
     assert Answer("", record).to_pandas().to_dict("records") == [record]
 
 
 @pytest.mark.parametrize("name", ["networkx", "pandas"])
-async def test_a_library_that_is_missing_is_named(
-    monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+async def test_a_library_that_is_missing_is_named(monkeypatch, name):
     monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(ImportError, match=rf"not installed: pip install {name}$"):
         getattr(await answer("describe_schema"), f"to_{name}")()
@@ -130,9 +128,7 @@ PLAIN = {
         ("intersect_subgraphs", {"seeds": ["person:1", HOSTILE], "k": 1}),
     ],
 )
-async def test_what_a_notebook_shows_is_text_and_never_markup(
-    tool: str, arguments: dict[str, object]
-) -> None:
+async def test_what_a_notebook_shows_is_text_and_never_markup(tool, arguments):
     html = (await answer(tool, **arguments))._repr_html_()
     ET.fromstring(html)
     shown = Elements(html)
@@ -141,7 +137,7 @@ async def test_what_a_notebook_shows_is_text_and_never_markup(
     assert "\u202e" not in html
 
 
-async def test_a_notebook_shows_picture_table_and_notes() -> None:
+async def test_a_notebook_shows_picture_table_and_notes():
     found = await answer("bfs_query", seeds=["Sigourney Weaver"], max_hops=1)
     html = found._repr_html_()
     shown = Elements(html)
@@ -157,7 +153,7 @@ async def test_a_notebook_shows_picture_table_and_notes() -> None:
     assert html == found._repr_html_()
 
 
-async def test_what_a_notebook_shows_is_bounded() -> None:
+async def test_what_a_notebook_shows_is_bounded():
     hub = NodeRecord("hub", "Hub", {"name": "y" * 10_000})
     leaves = [NodeRecord(f"leaf:{n}", "Leaf", {"text": "z" * 10_000}) for n in range(1_000)]
     edges = [EdgeRecord("hub", "HAS", leaf.id) for leaf in leaves]

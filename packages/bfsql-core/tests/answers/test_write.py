@@ -1,7 +1,5 @@
 """Notes and records in answers."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """A small graph, and watched backends that hold it."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Traversals over a store's own columns are cached, within bounds."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncGenerator
 from contextlib import suppress
 
@@ -50,7 +48,7 @@ def opened(limits: Limits | None = None, **options) -> Graph:
     return Graph(CachedGraphDb(Watched(RECORDS), **options), "", limits or Limits(), None)
 
 
-async def test_the_same_neighbourhood_is_searched_once_whatever_is_shown_of_it() -> None:
+async def test_the_same_neighbourhood_is_searched_once_whatever_is_shown_of_it():
     graph, plain = opened(), Graph(Watched(RECORDS), "", Limits(), None)
     calls = [
         {},
@@ -69,7 +67,7 @@ async def test_the_same_neighbourhood_is_searched_once_whatever_is_shown_of_it()
     assert Counted.rings_read == 1
 
 
-async def test_the_same_path_is_walked_once_whatever_is_shown_of_it() -> None:
+async def test_the_same_path_is_walked_once_whatever_is_shown_of_it():
     graph, plain = opened(), Graph(Watched(RECORDS), "", Limits(), None)
     path = {"seeds": ["n1"], "path": ["<-knows-", "-knows->"]}
     calls = [
@@ -96,7 +94,7 @@ async def expect_walked_once(graph: Graph, plain: Graph, path: dict, calls: list
     assert Counted.rings_read == 2
 
 
-async def test_a_path_with_conditions_is_walked_once_whatever_is_shown_of_it() -> None:
+async def test_a_path_with_conditions_is_walked_once_whatever_is_shown_of_it():
     graph, plain = opened(), Graph(Watched(RECORDS), "", Limits(), None)
     path = {"seeds": ["n1"], "path": ["<-knows-", "-knows-> thing[rank<30]"], "where": ["1.rank<9"]}
     calls = [
@@ -109,7 +107,7 @@ async def test_a_path_with_conditions_is_walked_once_whatever_is_shown_of_it() -
     await expect_walked_once(graph, plain, path, calls)
 
 
-async def test_conditions_and_the_steps_that_they_apply_to_make_another_path() -> None:
+async def test_conditions_and_the_steps_that_they_apply_to_make_another_path():
     graph, plain = opened(), Graph(Watched(RECORDS), "", Limits(), None)
     for asked in (
         {},
@@ -128,7 +126,7 @@ async def test_conditions_and_the_steps_that_they_apply_to_make_another_path() -
             assert (await graph.bfs_query(**path)).text == (await plain.bfs_query(**path)).text
 
 
-async def test_what_the_store_left_out_is_noted_of_each_answer() -> None:
+async def test_what_the_store_left_out_is_noted_of_each_answer():
     class Forgetful(Watched):
         async def metadata_for_nodes_batch(self, ids, *keys):
             call.omitted(Omission("n5", "values", 9, "rank"))
@@ -143,7 +141,7 @@ async def test_what_the_store_left_out_is_noted_of_each_answer() -> None:
     assert Counted.sets_read == Counted.rings_read == 2
 
 
-async def test_the_nodes_of_a_pattern_are_found_once_for_all_pages() -> None:
+async def test_the_nodes_of_a_pattern_are_found_once_for_all_pages():
     graph, plain = opened(), Graph(Watched(RECORDS), "", Limits(), None)
     for page in ({"limit": 5}, {"limit": 5, "offset": 5}, {"max_hops": 1}):
         set_of = {"seeds": ["thing[name~1]"], **page}
@@ -156,8 +154,8 @@ async def test_the_nodes_of_a_pattern_are_found_once_for_all_pages() -> None:
 
 @pytest.mark.parametrize("is_whole", [True, False], ids=["whole", "cut off"])
 async def test_a_path_without_a_walk_is_held_unless_a_bound_cut_off_its_explanation(
-    is_whole: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    is_whole, monkeypatch
+):
     if not is_whole:
         cut = property(lambda _: False, lambda *_: None)
         monkeypatch.setattr(path._DeadEndSearch, "is_whole", cut, raising=False)
@@ -171,7 +169,7 @@ async def test_a_path_without_a_walk_is_held_unless_a_bound_cut_off_its_explanat
     assert texts[0] == texts[1]
 
 
-async def test_an_answer_is_good_for_the_time_to_live() -> None:
+async def test_an_answer_is_good_for_the_time_to_live():
     now = [0.0]
     graph = opened(ttl=10.0, clock=lambda: now[0])
     for time, read in ((0.0, 1), (9.0, 1), (11.0, 2)):
@@ -180,14 +178,14 @@ async def test_an_answer_is_good_for_the_time_to_live() -> None:
         assert Counted.rings_read == read
 
 
-async def test_an_answer_larger_than_half_of_the_cache_is_not_held() -> None:
+async def test_an_answer_larger_than_half_of_the_cache_is_not_held():
     graph = opened(maxsize=16)  # 40 nodes and 39 edges, which take the memory of 10 records
     for read in (1, 2):
         await graph.bfs_query(seeds=["n0"], max_hops=1, topology_only=True)
         assert Counted.rings_read == read
 
 
-async def test_an_answer_that_a_bound_cut_short_is_not_held() -> None:
+async def test_an_answer_that_a_bound_cut_short_is_not_held():
     graph = opened(Limits(max_nodes=20))
     for read in (2, 4):
         found = await graph.bfs_query(seeds=["n1"], max_hops=2)
@@ -195,7 +193,7 @@ async def test_an_answer_that_a_bound_cut_short_is_not_held() -> None:
         assert Counted.rings_read == read
 
 
-async def test_graphs_of_other_limits_over_one_cache_have_their_own_answers() -> None:
+async def test_graphs_of_other_limits_over_one_cache_have_their_own_answers():
     held = CachedGraphDb(Watched(RECORDS))
     for most in (None, 20):
         graph = Graph(held, "", Limits(max_nodes=most), None)
@@ -204,7 +202,7 @@ async def test_graphs_of_other_limits_over_one_cache_have_their_own_answers() ->
 
 
 @pytest.mark.parametrize("asked", [{"max_hops": 1}, {"path": ["-knows->"]}, {"to": ["n2"]}])
-async def test_what_columns_left_out_is_said_again(asked, monkeypatch) -> None:
+async def test_what_columns_left_out_is_said_again(asked, monkeypatch):
     async def rings(self, handles: IntArray, **part) -> AsyncGenerator[Ring]:
         call.omitted(call.Omission("n0", "out", at_least=5, reason="the row limit"))
         async for ring in PlainColumns.rings(self, handles, **part):
@@ -245,7 +243,7 @@ BASES = [
 ]
 
 
-async def test_answers_to_calls_that_differ_in_one_argument_are_their_own() -> None:
+async def test_answers_to_calls_that_differ_in_one_argument_are_their_own():
     triples = ["a knows b", "b knows c", "c knows d", "b likes a", "d likes c", "e knows b"]
     nodes = [
         NodeRecord(i, "thing" if i < "d" else "other", {"rank": n})

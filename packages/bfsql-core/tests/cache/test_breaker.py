@@ -1,7 +1,5 @@
 """The breaker opens when a probe fails too, and closes when the store answers again."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -73,9 +71,7 @@ async def fails(ask: Callable[[], Awaitable[object]], kind: type[Exception]) -> 
         await ask()
 
 
-async def test_it_opens_after_a_failed_probe_and_closes_by_itself(
-    store: Store, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_it_opens_after_a_failed_probe_and_closes_by_itself(store, caplog):
     db = CircuitBreakerBackend(store, max_pause=0.1)
     ask = lambda: db.get_nodes_batch(["a"])
     store.fault = StoreUnavailable("Gone.")
@@ -97,9 +93,7 @@ async def test_it_opens_after_a_failed_probe_and_closes_by_itself(
 @pytest.mark.parametrize(
     "refusal", [StoreUnavailable("Too slow a statement."), TimeoutError(), EmbeddingFailed("No.")]
 )
-async def test_a_store_that_answers_its_probe_keeps_being_asked(
-    store: Store, refusal: Exception
-) -> None:
+async def test_a_store_that_answers_its_probe_keeps_being_asked(store, refusal):
     db = CircuitBreakerBackend(store, max_pause=1)
     store.refusal = refusal
     for _ in range(5):
@@ -110,7 +104,7 @@ async def test_a_store_that_answers_its_probe_keeps_being_asked(
     await db.close()
 
 
-async def test_a_store_that_hangs_opens_it_when_the_time_of_a_call_is_up(store: Store) -> None:
+async def test_a_store_that_hangs_opens_it_when_the_time_of_a_call_is_up(store):
     db = CircuitBreakerBackend(store, max_pause=1)
     store.hangs = True
     with call.scope(seconds=0.05):
@@ -121,7 +115,7 @@ async def test_a_store_that_hangs_opens_it_when_the_time_of_a_call_is_up(store: 
     await db.close()
 
 
-async def test_a_call_that_is_given_up_early_says_nothing_of_the_store(store: Store) -> None:
+async def test_a_call_that_is_given_up_early_says_nothing_of_the_store(store):
     db = CircuitBreakerBackend(store, max_pause=1)
     store.hangs = True
     asking = asyncio.create_task(db.get_nodes_batch(["a"]))
@@ -132,7 +126,7 @@ async def test_a_call_that_is_given_up_early_says_nothing_of_the_store(store: St
     await db.close()
 
 
-async def test_a_pause_that_the_store_asks_for_is_kept_up_to_the_longest(store: Store) -> None:
+async def test_a_pause_that_the_store_asks_for_is_kept_up_to_the_longest(store):
     db = CircuitBreakerBackend(store, max_pause=1)
     store.fault = StoreUnavailable("Too busy.")
     store.fault.retry_after = 3_600
@@ -146,7 +140,7 @@ async def test_a_pause_that_the_store_asks_for_is_kept_up_to_the_longest(store: 
     await db.close()
 
 
-async def test_calls_wait_for_a_probe_that_is_under_way(store: Store) -> None:
+async def test_calls_wait_for_a_probe_that_is_under_way(store):
     db = CircuitBreakerBackend(store, max_pause=0.02)
     store.fault = StoreUnavailable("Gone.")
     await fails(lambda: db.get_nodes_batch(["a"]), StoreUnavailable)
@@ -160,7 +154,7 @@ async def test_calls_wait_for_a_probe_that_is_under_way(store: Store) -> None:
     await db.close()
 
 
-async def test_what_the_cache_holds_is_answered_while_it_is_open(store: Store) -> None:
+async def test_what_the_cache_holds_is_answered_while_it_is_open(store):
     async with bfsql.open_graph(store, max_pause=60) as graph:
         before = await graph.bfs_query(["a"], max_hops=1)
         store.fault = StoreUnavailable("Gone.")
@@ -174,14 +168,14 @@ async def test_what_the_cache_holds_is_answered_while_it_is_open(store: Store) -
         assert down.value.kind == "store"
 
 
-async def test_a_backend_has_behind_it_what_it_has_by_itself(store: Store) -> None:
+async def test_a_backend_has_behind_it_what_it_has_by_itself(store):
     plain, guarded = CachedGraphDb(store), CachedGraphDb(CircuitBreakerBackend(store, max_pause=1))
     assert plain._abilities == guarded._abilities
     assert [e async for e in guarded.edges_stream(["a"])] == [[("a", "p", "b")]]
     await guarded.close()
 
 
-async def test_a_shared_call_has_the_id_of_the_one_that_began_it(store: Store) -> None:
+async def test_a_shared_call_has_the_id_of_the_one_that_began_it(store):
     db = CachedGraphDb(store)
     with call.scope(request_id="one"):
         await db.get_nodes_batch(["a"])
@@ -196,9 +190,7 @@ class Writable(Store):
         return "The role may write."
 
 
-async def test_an_account_that_may_write_is_reported_or_refused(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_an_account_that_may_write_is_reported_or_refused(caplog):
     async with bfsql.open_graph(Writable([]), require_read_only=False):
         assert "The role may write. The server never writes" in caplog.text
     with pytest.raises(
@@ -223,7 +215,7 @@ class Listing(MemoryBackend):
             yield nodes
 
 
-async def test_lists_of_entities_pass_through_the_cache_and_the_breaker() -> None:
+async def test_lists_of_entities_pass_through_the_cache_and_the_breaker():
     store = Listing([NodeRecord("a", "Drug", {"year": 1}), NodeRecord("b", "Gene")])
     guarded = CachedGraphDb(CircuitBreakerBackend(store, max_pause=1))
     recent = PropertyCondition("year", ">", ("0",))
@@ -233,7 +225,7 @@ async def test_lists_of_entities_pass_through_the_cache_and_the_breaker() -> Non
     await guarded.close()
 
 
-async def test_a_store_that_does_not_answer_a_list_is_probed() -> None:
+async def test_a_store_that_does_not_answer_a_list_is_probed():
     store = Listing([NodeRecord("a", "Drug")])
     store.gone = True
     guarded = CircuitBreakerBackend(store, max_pause=1)

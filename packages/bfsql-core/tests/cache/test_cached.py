@@ -1,7 +1,5 @@
 """Each distinct request reaches the backend once while its answer is cached."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Backends with older signatures answer as others do; signatures are inspected once."""
 
-from __future__ import annotations
-
 import inspect
 from collections import Counter
 

@@ -1,7 +1,5 @@
 """Concurrent callers with the same request share one call to the backend."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import logging

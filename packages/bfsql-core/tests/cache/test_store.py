@@ -1,7 +1,5 @@
 """The cache is bounded, and callers cannot modify what it holds."""
 
-from __future__ import annotations
-
 import copy
 from types import MappingProxyType
 from typing import Any

@@ -1,7 +1,5 @@
 """Sets, groups, measures and walks from a warm cache: the same bytes, each caller its own."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -47,9 +45,7 @@ async def cold(backend: type[MemoryBackend], caller: Caller | None, **options: A
 @pytest.mark.parametrize(
     ("backend", "answer_format"), [(MemoryBackend, "json"), (ColumnsOverMemory, "lines")]
 )
-async def test_a_warm_cache_changes_no_byte(
-    backend: type[MemoryBackend], answer_format: Any
-) -> None:
+async def test_a_warm_cache_changes_no_byte(backend, answer_format):
     limits = Limits(answer_format=answer_format)
     wanted = await cold(backend, None, limits=limits)
     for records in (10_000, 30):  # all answers fit, or they evict each other
@@ -61,7 +57,7 @@ async def test_a_warm_cache_changes_no_byte(
 
 
 @pytest.mark.parametrize("backend", [MemoryBackend, ColumnsOverMemory])
-async def test_no_caller_has_the_answer_of_another(backend: type[MemoryBackend]) -> None:
+async def test_no_caller_has_the_answer_of_another(backend):
     hooks = [HidingByCaller()]
     wanted = [await cold(backend, caller, hooks=hooks) for caller in CALLERS]
     differing = [one for one in zip(*wanted, strict=True) if len(set(one)) > 1]

@@ -12,15 +12,7 @@ from bfsql.cli.answer import show
 from bfsql.cli.command import escape
 
 
-def display(
-    tool: str,
-    content: dict[str, Any],
-    notes: tuple[str, ...] = (),
-    *,
-    colours: bool = False,
-    every_line: bool = False,
-    **arguments: object,
-) -> str:
+def display(tool, content, notes=(), *, colours=False, every_line=False, **arguments):
     out = io.StringIO()
     console = Console(file=out, width=100, force_terminal=colours, highlight=False)
     answer = Answer(json.dumps(content), content, notes)
@@ -46,7 +38,7 @@ def subgraph(nodes: list[dict[str, Any]], edges: list[str], **changes: object) -
     return content | {"nodes": nodes, "edges": list(map(edge, edges))} | changes
 
 
-def test_a_neighbourhood_is_one_tree_with_each_node_once() -> None:
+def test_a_neighbourhood_is_one_tree_with_each_node_once():
     nodes = [node(i, name=i.upper(), year=7) for i in "abc"] + [node("alone")]
     content = subgraph(nodes, ["b p a", "b q c", "c r c", "c s a", "b t a"])
     assert display("bfs_query", content, fields=["year", "name"]).splitlines() == [
@@ -60,7 +52,7 @@ def test_a_neighbourhood_is_one_tree_with_each_node_once() -> None:
     ]
 
 
-def test_a_path_is_drawn_in_its_own_order() -> None:
+def test_a_path_is_drawn_in_its_own_order():
     nodes = [node("ron", name="Ron", paths=2), *(node(i) for i in ("film", "tom", "other"))]
     edges = ["tom ACTED_IN film", "ron DIRECTED film", "tom DIRECTED film", "tom ACTED_IN other"]
     content = subgraph(nodes, edges, seeds=["tom"], shown_count=1)
@@ -78,14 +70,14 @@ def test_a_path_is_drawn_in_its_own_order() -> None:
 @pytest.mark.parametrize(
     "step", ["ACTED_IN Film", "(a)-[:X]->(b)", "-p->{1,3}", "-a-> T -b-> T", "-a-> T[x-y=1]"]
 )
-def test_a_step_in_another_form_still_shows_every_edge(step: str) -> None:
+def test_a_step_in_another_form_still_shows_every_edge(step):
     content = subgraph([node("a"), node("b"), node("c")], ["a p b", "b q c"])
     shown = display("bfs_query", content, path=[step])
     assert "-p-> b T" in shown
     assert "-q-> c T" in shown
 
 
-def test_the_end_of_a_path_is_a_table_with_its_numbers_and_no_empty_column() -> None:
+def test_the_end_of_a_path_is_a_table_with_its_numbers_and_no_empty_column():
     nodes = [node("r", name="Ron", born=1954, paths=3, measure=[3, 2.5]), node("film")]
     content = subgraph(nodes, [], shown_count=21)
     call = {"show": "ends", "measure": ["count 1", "mean 1.rating"], "sort_by": "-paths"}
@@ -95,7 +87,7 @@ def test_the_end_of_a_path_is_a_table_with_its_numbers_and_no_empty_column() -> 
     assert end == "21 results; the paths have 2 nodes and 0 edges. Showing 1 of 21."
 
 
-def test_sorted_nodes_are_a_table_in_their_order() -> None:
+def test_sorted_nodes_are_a_table_in_their_order():
     nodes = [node("b", name="B", year=2), node("a", "U", name="A", year=1)]
     shown = display("bfs_query", subgraph(nodes, ["a p b"]), sort_by="-year")
     rows = [line.split() for line in shown.splitlines()]
@@ -104,7 +96,7 @@ def test_sorted_nodes_are_a_table_in_their_order() -> None:
     assert shown.endswith("\n2 nodes, 1 edge. Leave out --sort-by to see the edges.")
 
 
-def test_walks_are_rows_below_the_steps() -> None:
+def test_walks_are_rows_below_the_steps():
     walks = [{"nodes": ["a", "b"], "edges": [">p"]}, {"nodes": ["b", "a"], "edges": ["<p"]}]
     content = subgraph([node("a", name="A"), node("b")], [], walks=walks, walk_count=9)
     lines = display("bfs_query", content, path=["-- T"]).splitlines()
@@ -114,7 +106,7 @@ def test_walks_are_rows_below_the_steps() -> None:
     assert lines[-1] == "9 walks over 2 nodes and 0 edges. Showing 2 of 9."
 
 
-def test_groups_are_their_values_with_a_line_about_all() -> None:
+def test_groups_are_their_values_with_a_line_about_all():
     facet = {"count": 3, "missing": 1, "distinct": 2, "mean": 5 / 3, "values": [["x", 2]]}
     content = subgraph([], [], facets={"year": facet | {"other_values": 1}}, seeds=["T:*"])
     shown = display("bfs_query", content, limit=0).splitlines()
@@ -122,13 +114,13 @@ def test_groups_are_their_values_with_a_line_about_all() -> None:
     assert [line.split() for line in shown[3:5]] == [["x", "2"], ["1", "other", "values"]]
 
 
-def test_counts_alone_are_by_type() -> None:
+def test_counts_alone_are_by_type():
     shown = display("bfs_query", subgraph([], [], node_count=103), limit=0)
     assert shown.split("\n")[-1] == "103 nodes, 0 edges."
     assert "type   number" in shown
 
 
-def test_what_two_entities_share_is_drawn_from_one_to_the_other() -> None:
+def test_what_two_entities_share_is_drawn_from_one_to_the_other():
     nodes = [node("film"), node("tom", via=True), node("meg", via=True)]
     content = subgraph(nodes, ["tom p film", "meg p film"], seeds=["tom", "meg"], common_count=1)
     assert display("intersect_subgraphs", content, connect=True).splitlines() == [
@@ -139,7 +131,7 @@ def test_what_two_entities_share_is_drawn_from_one_to_the_other() -> None:
     ]
 
 
-def test_thirty_lines_are_shown_and_how_to_see_more() -> None:
+def test_thirty_lines_are_shown_and_how_to_see_more():
     nodes = [node(f"n{number}", name="N") for number in range(60)]
     content = subgraph(nodes, [f"n0 p n{number}" for number in range(1, 60)])
     lines = display("bfs_query", content).splitlines()
@@ -148,7 +140,7 @@ def test_thirty_lines_are_shown_and_how_to_see_more() -> None:
     assert len(display("bfs_query", content, every_line=True).splitlines()) == len(nodes) + 1
 
 
-def test_hits_that_are_only_similar_are_dim() -> None:
+def test_hits_that_are_only_similar_are_dim():
     hits = [
         {"id": "a", "entity_type": "T", "name": "N", "score": None, "match": "words"},
         {"id": "b", "entity_type": "T", "name": "M", "score": None, "match": "similar"},
@@ -159,7 +151,7 @@ def test_hits_that_are_only_similar_are_dim() -> None:
     assert "Nothing was found." in display("search_entities", {"result": []})
 
 
-def test_an_entity_is_laid_out_with_its_relations_and_evidence() -> None:
+def test_an_entity_is_laid_out_with_its_relations_and_evidence():
     item = {"subject": "a", "predicate": "p", "object": "b", "text_span": "so it is"}
     item |= {"document_id": "d:1", "confidence": 0.5}
     content = {"id": "a", "entity_type": "T", "name": "A", "born": 1956, "more": {"x": 1}}
@@ -180,7 +172,7 @@ def test_an_entity_is_laid_out_with_its_relations_and_evidence() -> None:
     assert "1956" in display("describe_entities", {"result": [content, {"id": "b"}]})
 
 
-def test_a_schema_is_two_tables_without_what_is_written_for_models() -> None:
+def test_a_schema_is_two_tables_without_what_is_written_for_models():
     content = {
         "graph_description": "Films.",
         "comprehensive": True,
@@ -203,13 +195,13 @@ def test_a_schema_is_two_tables_without_what_is_written_for_models() -> None:
     assert "further types" in shown
 
 
-def test_notes_are_marked() -> None:
+def test_notes_are_marked():
     content = subgraph([node("a")], [])
     shown = display("bfs_query", content, ("Cut: 5 nodes.",), colours=True)
     assert "\x1b[1;33mnote: \x1b[0mCut: 5 nodes." in shown
 
 
-def test_text_of_a_graph_is_neither_markup_nor_a_command_to_the_terminal() -> None:
+def test_text_of_a_graph_is_neither_markup_nor_a_command_to_the_terminal():
     content = subgraph([node("a", name="Tom [red]Hanks[/red]"), node("\u202eb")], ["a p \u202eb"])
     content["nodes"][1]["id"] = content["edges"][0]["object"] = "\u202eb"
     shown = display("bfs_query", content)
@@ -222,5 +214,5 @@ def test_text_of_a_graph_is_neither_markup_nor_a_command_to_the_terminal() -> No
     assert "[bold]:smile:" in shown
 
 
-def test_escaping_keeps_tabs_newlines_and_every_script() -> None:
+def test_escaping_keeps_tabs_newlines_and_every_script():
     assert escape("a\tb\nc é 漢 \r") == "a\tb\nc é 漢 \\u000d"

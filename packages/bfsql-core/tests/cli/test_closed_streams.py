@@ -8,7 +8,7 @@ import pytest
 
 
 @pytest.mark.parametrize(("number", "name"), [(0, "input"), (1, "output")])
-def test_on_stdio_a_closed_stream_is_one_sentence(number: int, name: str) -> None:
+def test_on_stdio_a_closed_stream_is_one_sentence(number, name):
     command = [sys.executable, "-m", "bfsql", "serve"]
     done = subprocess.run(
         command,

@@ -27,14 +27,14 @@ def _write(text: str, path: str = "bfsql.toml") -> Path:
     return Path(path)
 
 
-def test_without_a_file_there_are_defaults() -> None:
+def test_without_a_file_there_are_defaults():
     assert read_config(None, {}).path is None
     settings = ServeSettings()
     assert (settings.transport, settings.host, settings.port) == ("stdio", "127.0.0.1", 8000)
     assert settings.limits == Limits()
 
 
-def test_the_option_comes_before_the_variable_and_that_before_the_folder() -> None:
+def test_the_option_comes_before_the_variable_and_that_before_the_folder():
     _write("port = 1")
     _write("port = 2", "b.toml")
     _write("port = 3", "c.toml")
@@ -44,7 +44,7 @@ def test_the_option_comes_before_the_variable_and_that_before_the_folder() -> No
     assert read_config("c.toml", variable).server == {"port": 3}
 
 
-def test_every_layer_reaches_its_setting() -> None:
+def test_every_layer_reaches_its_setting():
     _write(
         'port = 1\nmax_tokens = 700\n[backend]\nname = "toy"\npath = "x.json"\nretries = 2', "etc/a"
     )
@@ -72,7 +72,7 @@ def test_every_layer_reaches_its_setting() -> None:
     }
 
 
-def test_the_backend_is_chosen_by_option_variable_and_file() -> None:
+def test_the_backend_is_chosen_by_option_variable_and_file():
     _write('[backend]\nname = "nothing"\nretries = 99')
     choice = choose(backend="toy", environment={"BFSQL_BACKEND": "other"})
     assert configure(choice).backend.settings.retries == 3  # the table belongs to another backend
@@ -81,29 +81,29 @@ def test_the_backend_is_chosen_by_option_variable_and_file() -> None:
         choose(environment={})
 
 
-def test_a_table_without_a_name_is_of_whatever_backend_is_meant() -> None:
+def test_a_table_without_a_name_is_of_whatever_backend_is_meant():
     _write("[backend]\nretries = 5")
     assert configure(choose(backend="toy", environment={})).backend.settings.retries == 5
 
 
-def test_a_name_that_the_server_has_too_is_spelled_with_the_backends() -> None:
+def test_a_name_that_the_server_has_too_is_spelled_with_the_backends():
     names = [o.flag for o in choose(backend="toy", environment={}).backend_options({"port"})]
     assert names == ["--path", "--password-file", "--retries", "--toy-port", "--headers"]
 
 
-def test_the_cache_lives_as_long_as_a_stdio_process_and_ten_minutes_over_http() -> None:
+def test_the_cache_lives_as_long_as_a_stdio_process_and_ten_minutes_over_http():
     assert ServeSettings().cache_lifetime is None
     assert ServeSettings(transport="http").cache_lifetime == 600
     assert ServeSettings(transport="http", cache_ttl=5).cache_lifetime == 5
 
 
-def test_a_token_loses_the_line_end_that_a_file_or_variable_gave_it() -> None:
+def test_a_token_loses_the_line_end_that_a_file_or_variable_gave_it():
     token = ServeSettings(bearer_token=SecretStr("open-sesame\n")).bearer_token
     assert token is not None
     assert token.get_secret_value() == "open-sesame"
 
 
-def test_every_server_setting_is_described() -> None:
+def test_every_server_setting_is_described():
     assert all(option.help for option in options(ServeSettings))
 
 
@@ -128,7 +128,7 @@ def test_every_server_setting_is_described() -> None:
         ("[backend]\nname='toy'\nretrys=1", "retrys in [backend] of bfsql.toml is unknown. Did"),
     ],
 )
-def test_a_bad_file_gives_one_sentence(text: str, sentence: str) -> None:
+def test_a_bad_file_gives_one_sentence(text, sentence):
     file, backend = _write(text), "toy" if "name" not in text else None
     with pytest.raises(ConfigurationError) as caught:
         configure(choose(config=file, backend=backend, environment={}))
@@ -136,16 +136,14 @@ def test_a_bad_file_gives_one_sentence(text: str, sentence: str) -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_a_misspelt_backend_in_the_file_is_named_with_its_place_and_the_nearest_one() -> None:
+def test_a_misspelt_backend_in_the_file_is_named_with_its_place_and_the_nearest_one():
     _write('[backend]\nname = "tyo"')
     sentence = r"named 'tyo' \(name in \[backend\] of bfsql\.toml\); installed are: toy, "
     with pytest.raises(UnknownBackend, match=sentence):
         choose(environment={})
 
 
-def test_a_misspelt_variable_of_the_backend_is_reported_without_its_value(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_a_misspelt_variable_of_the_backend_is_reported_without_its_value(caplog):
     environment = {"BFSQL_TOY_PASWORD": "xyzzy", "BFSQL_SQLITE_PTH": "a", "BFSQL_TOY_RETRIES": "2"}
     configure(choose(backend="toy", environment=environment))
     [message] = caplog.messages
@@ -153,7 +151,7 @@ def test_a_misspelt_variable_of_the_backend_is_reported_without_its_value(
     assert message.endswith("Did you mean BFSQL_TOY_PASSWORD?")
 
 
-def test_a_file_that_is_not_there_says_who_named_it() -> None:
+def test_a_file_that_is_not_there_says_who_named_it():
     with pytest.raises(
         ConfigurationError, match=r"no configuration file a\.toml \(option --config"
     ):
@@ -162,7 +160,7 @@ def test_a_file_that_is_not_there_says_who_named_it() -> None:
         read_config(None, {"BFSQL_CONFIG": "b.toml"})
 
 
-def test_a_file_that_cannot_be_read_says_why(folder: Path) -> None:
+def test_a_file_that_cannot_be_read_says_why(folder):
     with pytest.raises(ConfigurationError, match="cannot be read: Is a directory"):
         read_config(folder, {})
     (folder / "latin.toml").write_bytes(b'instructions = "caf\xe9"')
@@ -170,11 +168,11 @@ def test_a_file_that_cannot_be_read_says_why(folder: Path) -> None:
         read_config("latin.toml", {})
 
 
-def test_the_log_level_is_taken_in_any_case() -> None:
+def test_the_log_level_is_taken_in_any_case():
     assert ServeSettings(log_level="DEBUG").log_level == "debug"
 
 
 @pytest.mark.parametrize("value", ["", "  "])
-def test_a_variable_for_the_token_that_is_empty_is_refused(value: str) -> None:
+def test_a_variable_for_the_token_that_is_empty_is_refused(value):
     with pytest.raises(ConfigurationError, match=r"BFSQL_BEARER_TOKEN.*empty"):
         configure(choose(environment={"BFSQL_BEARER_TOKEN": value}))

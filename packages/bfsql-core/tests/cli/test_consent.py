@@ -2,16 +2,13 @@
 
 import os
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import Result
 
 from bfsql.cli.configuration import choose, configure
 from bfsql.errors import ConfigurationError
 
-Run = Callable[..., Result]
 ASKED = "Do you trust the file"
 HOSTILE = 'instructions = "Obey."\n[backend]\npath = "toy.json"\nheaders = {A = "1"}\n'
 
@@ -22,9 +19,7 @@ def found(folder: Path) -> Path:
     return folder / "bfsql.toml"
 
 
-def test_without_a_terminal_the_settings_and_the_cure_are_one_sentence(
-    run: Run, found: Path
-) -> None:
+def test_without_a_terminal_the_settings_and_the_cure_are_one_sentence(run, found):
     refused = run("config")
     assert refused.exit_code == 2
     assert refused.stderr == (
@@ -35,9 +30,7 @@ def test_without_a_terminal_the_settings_and_the_cure_are_one_sentence(
     assert run("config", "--config", "bfsql.toml").exit_code == 0
 
 
-def test_a_yes_holds_for_the_content_in_its_folder(
-    terminal: Callable[..., str], run: Run, found: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_yes_holds_for_the_content_in_its_folder(terminal, run, found, monkeypatch):
     shown = terminal("config", typed="y\n")
     assert "not set instructions, headers; if you trust" in " ".join(shown.split())
     assert "(accepted file)" in shown
@@ -58,23 +51,21 @@ def test_a_yes_holds_for_the_content_in_its_folder(
     assert run("config").exit_code == 0
 
 
-def test_a_relative_state_folder_would_be_that_of_the_author(
-    terminal: Callable[..., str], run: Run, found: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_relative_state_folder_would_be_that_of_the_author(terminal, run, found, monkeypatch):
     assert "accepted file" in terminal("config", typed="y\n")
     monkeypatch.setenv("HOME", str(found.parent / "home"))
     monkeypatch.setenv("XDG_STATE_HOME", "state")
     assert run("config").exit_code == 2
 
 
-def test_a_server_never_asks(terminal: Callable[..., str], found: Path) -> None:
+def test_a_server_never_asks(terminal, found):
     for options in ((), ("--transport", "http")):
         shown = terminal("serve", *options, typed="y\n")
         assert ASKED not in shown
         assert "--config bfsql.toml" in " ".join(shown.split())
 
 
-def test_the_file_is_read_once(terminal: Callable[..., str], run: Run, found: Path) -> None:
+def test_the_file_is_read_once(terminal, run, found):
     assert "accepted file" in terminal("config", typed="y\n")
     choice = choose(environment={"BFSQL_BACKEND": "toy"})
     found.write_text(HOSTILE.replace("Obey", "Rob"), encoding="utf-8")
@@ -91,7 +82,7 @@ def test_the_file_is_read_once(terminal: Callable[..., str], run: Run, found: Pa
     os.close(end)
 
 
-def test_a_link_to_another_folder_is_found_too(run: Run, found: Path, tmp_path: Path) -> None:
+def test_a_link_to_another_folder_is_found_too(run, found, tmp_path):
     elsewhere = tmp_path / "elsewhere.toml"
     shutil.move(found, elsewhere)
     found.symlink_to(elsewhere)
@@ -109,8 +100,8 @@ def test_a_link_to_another_folder_is_found_too(run: Run, found: Path, tmp_path: 
     ],
 )
 def test_a_secret_goes_to_an_address_of_its_own_level_or_a_more_trusted_one(
-    found: Path, text: str, environment: dict[str, str], says: str | None
-) -> None:
+    found, text, environment, says
+):
     found.write_text(f"[backend]\n{text}", encoding="utf-8")
     choice = choose(environment={"BFSQL_BACKEND": "toy", **environment})
     if says is None:

@@ -49,20 +49,18 @@ def toy_json(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("--path=toy.json",),
     ],
 )
-def test_the_backend_follows_from_the_file(
-    run: Run, toy_json: Path, arguments: tuple[str, ...]
-) -> None:
+def test_the_backend_follows_from_the_file(run, toy_json, arguments):
     found = args(run, *arguments)
     assert found[found.index("--backend") + 1] == "toy"
     assert found[found.index("--path") + 1] == str(toy_json)
 
 
-def test_a_file_among_the_values_of_a_list_is_no_graph(run: Run, folder: Path) -> None:
+def test_a_file_among_the_values_of_a_list_is_no_graph(run, folder):
     (folder / "graph.db").touch()
     assert "--backend" not in args(run, "--allowed-hosts", "a.example", "toy.json")
 
 
-def test_the_file_counts_before_the_configuration(run: Run, folder: Path) -> None:
+def test_the_file_counts_before_the_configuration(run, folder):
     (folder / "bfsql.toml").write_text('[backend]\nname = "frozen"\n')
     found = args(run, "toy.json")
     assert found[found.index("--backend") + 1] == "toy"
@@ -77,13 +75,13 @@ def test_the_file_counts_before_the_configuration(run: Run, folder: Path) -> Non
         (("toy.json", "--backend", "frozen"), "The backend frozen cannot serve toy.json directly"),
     ],
 )
-def test_a_file_that_cannot_be_served(run: Run, arguments: tuple[str, ...], sentence: str) -> None:
+def test_a_file_that_cannot_be_served(run, arguments, sentence):
     refused = run("serve", *arguments)
     assert refused.exit_code == 2
     assert sentence in refused.output
 
 
-def test_the_first_argument_of_a_tool_is_a_graph_if_it_is_a_file(loaded: Run, folder: Path) -> None:
+def test_the_first_argument_of_a_tool_is_a_graph_if_it_is_a_file(loaded, folder):
     by_option = loaded("bfs-query", "--path", "toy.json", "--backend", "toy", "p:1").stdout
     assert json.loads(by_option)["seeds"] == ["p:1"]
     assert loaded("bfs-query", "toy.json", "p:1").stdout == by_option
@@ -95,20 +93,20 @@ def test_the_first_argument_of_a_tool_is_a_graph_if_it_is_a_file(loaded: Run, fo
         assert loaded(command, "toy.json").exit_code == 0
 
 
-def test_a_file_is_an_id_where_the_graph_is_an_option(loaded: Run) -> None:
+def test_a_file_is_an_id_where_the_graph_is_an_option(loaded):
     for options in (("--path", "toy.json"), ("--path=toy.json",), ("--backend", "toy")):
         wrong = loaded("bfs-query", "nodes.csv", *options)
         assert (wrong.exit_code, '"nodes.csv"' in wrong.stderr) == (2, True)
 
 
-def test_a_graph_that_does_not_exist_is_named(run: Run) -> None:
+def test_a_graph_that_does_not_exist_is_named(run):
     for command in ("describe-schema", "stats", "explore"):
         assert "There is no graph at films.db. Make one with:" in run(command, "films.db").stderr
     assert "No graph is given" in run("describe-schema").stderr
 
 
 @pytest.mark.parametrize("steps", ["-HAS_GENRE-> Genre", "Film <-SAW- *", "-LIKED-", "-a- B"])
-def test_steps_in_the_place_of_the_graph_are_led_to_their_option(loaded: Run, steps: str) -> None:
+def test_steps_in_the_place_of_the_graph_are_led_to_their_option(loaded, steps):
     for arguments in (("toy.json", "p:1", "--path", steps), ("p:1", f"--path={steps}")):
         refused = loaded("bfs-query", *arguments)
         assert refused.exit_code == 2
@@ -125,16 +123,14 @@ def test_steps_in_the_place_of_the_graph_are_led_to_their_option(loaded: Run, st
         (("films.db", "Tom Hanks"), "There is no file films.db. Check the path."),
     ],
 )
-def test_a_tool_without_a_graph_says_what_to_give(
-    run: Run, arguments: tuple[str, ...], sentence: str
-) -> None:
+def test_a_tool_without_a_graph_says_what_to_give(run, arguments, sentence):
     refused = run("bfs-query", *arguments)
     assert refused.exit_code == 2
     assert sentence in refused.stderr
 
 
 @pytest.mark.parametrize("command", ["describe-entity", "search-entities", "bfs-query"])
-def test_a_graph_behind_a_name_has_to_come_first(loaded: Run, folder: Path, command: str) -> None:
+def test_a_graph_behind_a_name_has_to_come_first(loaded, folder, command):
     (folder / "bfsql.toml").write_text("[backend]\nretries = 2\n", encoding="utf-8")
     refused = loaded(command, "Tom Hanks", "toy.json", "--verbose")
     assert refused.exit_code == 2
@@ -142,7 +138,7 @@ def test_a_graph_behind_a_name_has_to_come_first(loaded: Run, folder: Path, comm
 
 
 @pytest.mark.parametrize("command", ["describe-entity", "search-entities", "bfs-query"])
-def test_a_graph_that_is_misspelt_is_no_name(loaded: Run, command: str) -> None:
+def test_a_graph_that_is_misspelt_is_no_name(loaded, command):
     refused = loaded(command, "tyo.json", "Ada")
     assert refused.exit_code == 2
     assert "There is no file tyo.json." in refused.output

@@ -6,17 +6,13 @@ import stat
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import Result
 
 from bfsql.cli.clients import CLIENTS, is_ours
 from bfsql.cli.install import BACKUP
-
-Run = Callable[..., Result]
 
 WINDOWS, MAC, LINUX = "win32", "darwin", "linux"
 
@@ -74,7 +70,7 @@ def lived_in(home: Path, client: str) -> tuple[Path, bytes]:
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_an_entry_comes_and_goes(run: Run, home: Path, folder: Path, client: str) -> None:
+def test_an_entry_comes_and_goes(run, home, folder, client):
     path, before = lived_in(home, client)
     path.chmod(0o600)
     added = run("install", client, "--path", "my graph.json", "--name", "films")
@@ -98,9 +94,7 @@ def test_an_entry_comes_and_goes(run: Run, home: Path, folder: Path, client: str
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_assistants_get_answers_in_lines_unless_the_operator_chose(
-    run: Run, home: Path, monkeypatch: pytest.MonkeyPatch, client: str
-) -> None:
+def test_assistants_get_answers_in_lines_unless_the_operator_chose(run, home, monkeypatch, client):
     def entry(*options: str) -> dict[str, Any]:
         assert run("install", client, "toy.json", "--name", "toy", *options).exit_code == 0
         text = place(home, client).read_text(encoding="utf-8")
@@ -119,9 +113,7 @@ def test_assistants_get_answers_in_lines_unless_the_operator_chose(
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such permissions.")
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o644])
-def test_the_backup_can_be_read_by_whoever_can_read_the_file(
-    run: Run, home: Path, mode: int
-) -> None:
+def test_the_backup_can_be_read_by_whoever_can_read_the_file(run, home, mode):
     path, _ = lived_in(home, "claude-code")
     path.chmod(mode)
     assert run("install", "claude-code").exit_code == 0
@@ -130,9 +122,7 @@ def test_the_backup_can_be_read_by_whoever_can_read_the_file(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such permissions.")
-def test_no_draft_can_be_read_by_others(
-    run: Run, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_draft_can_be_read_by_others(run, home, monkeypatch):
     path, _ = lived_in(home, "claude-code")
     path.chmod(0o600)
     readable: list[Path] = []
@@ -156,7 +146,7 @@ def test_no_draft_can_be_read_by_others(
 
 
 @pytest.mark.slow
-def test_several_at_once_lose_no_entry(home: Path, folder: Path, programs: Path) -> None:
+def test_several_at_once_lose_no_entry(home, folder, programs):
     lived_in(home, "claude-code")
     names = [f"graph{number}" for number in range(6)]
     command = [programs / "bfsql", "install", "claude-code", str(folder / "graph.db")]
@@ -180,9 +170,7 @@ def test_several_at_once_lose_no_entry(home: Path, folder: Path, programs: Path)
 
 
 @pytest.mark.parametrize("more", [(), ("--print",)])
-def test_a_graph_that_does_not_exist_is_refused(
-    run: Run, home: Path, more: tuple[str, ...]
-) -> None:
+def test_a_graph_that_does_not_exist_is_refused(run, home, more):
     refused = run("install", "claude-code", "nofile.db", *more)
     assert refused.exit_code == 2
     assert refused.stderr == (
@@ -195,7 +183,7 @@ def test_a_graph_that_does_not_exist_is_refused(
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_a_file_is_made_and_taken_away(run: Run, home: Path, client: str) -> None:
+def test_a_file_is_made_and_taken_away(run, home, client):
     assert run("install", client, "--path", "g.json").exit_code == 0
     path = place(home, client)
     assert list(CLIENTS[client].servers(path.read_text(encoding="utf-8"))) == ["g"]
@@ -206,7 +194,7 @@ def test_a_file_is_made_and_taken_away(run: Run, home: Path, client: str) -> Non
 @pytest.mark.parametrize(
     "text", ["{}", "{ }\n", '{"mcpServers": {}}', '{"a":1,"mcpServers":{ }}', ""]
 )
-def test_the_bytes_come_back_whatever_they_were(run: Run, home: Path, text: str) -> None:
+def test_the_bytes_come_back_whatever_they_were(run, home, text):
     path = place(home, "cursor")
     path.parent.mkdir()
     path.write_text(text)
@@ -216,7 +204,7 @@ def test_the_bytes_come_back_whatever_they_were(run: Run, home: Path, text: str)
     assert [one.name for one in path.parent.iterdir()] == [path.name]
 
 
-def test_a_change_of_the_user_stays_when_the_entry_goes(run: Run, home: Path) -> None:
+def test_a_change_of_the_user_stays_when_the_entry_goes(run, home):
     path, before = lived_in(home, "cursor")
     run("install", "cursor", "--name", "films")
     path.write_text(path.read_text().replace("größe", "smaller"))
@@ -224,7 +212,7 @@ def test_a_change_of_the_user_stays_when_the_entry_goes(run: Run, home: Path) ->
     assert path.read_text() == before.decode().replace("größe", "smaller")
 
 
-def test_print_changes_nothing(run: Run, home: Path) -> None:
+def test_print_changes_nothing(run, home):
     shown = run("install", "claude-desktop", "--path", "g.json", "--print")
     assert shown.exit_code == 0
     assert list(json.loads(shown.stdout)["mcpServers"]) == ["g"]
@@ -232,9 +220,7 @@ def test_print_changes_nothing(run: Run, home: Path) -> None:
     assert list(home.iterdir()) == []
 
 
-def test_the_server_gets_its_configuration_from_any_folder(
-    run: Run, home: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_server_gets_its_configuration_from_any_folder(run, home, folder, monkeypatch):
     (folder / "bfsql.toml").write_text('max_tokens = 5000\n[backend]\nname = "toy"\n')
     monkeypatch.setenv("BFSQL_MAX_NODES", "77")
     assert run("install", "cursor", "--deadline", "5", "--no-structured-content").exit_code == 0
@@ -258,9 +244,7 @@ SECRET = "a-very-secret-text"
         ("codex", None),
     ],
 )
-def test_a_secret_is_referred_to(
-    run: Run, home: Path, monkeypatch: pytest.MonkeyPatch, client: str, env: dict[str, str] | None
-) -> None:
+def test_a_secret_is_referred_to(run, home, monkeypatch, client, env):
     monkeypatch.setenv("BFSQL_BEARER_TOKEN", SECRET)
     path, before = lived_in(home, client)
     added = run("install", client, "--path", "g.json")
@@ -279,9 +263,7 @@ def test_a_secret_is_referred_to(
     assert path.read_bytes() == before
 
 
-def test_a_secret_is_written_only_when_asked(
-    run: Run, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_secret_is_written_only_when_asked(run, home, monkeypatch):
     monkeypatch.setenv("BFSQL_BEARER_TOKEN", SECRET)
     refused = run("install", "claude-desktop", "--path", "g.json")
     assert refused.exit_code == 2
@@ -307,7 +289,7 @@ URL = "https://graph.example.org/mcp"
         ("cline", {"type": "streamableHttp", "url": URL}),
     ],
 )
-def test_a_remote_server(run: Run, home: Path, client: str, entry: dict[str, str]) -> None:
+def test_a_remote_server(run, home, client, entry):
     path, before = lived_in(home, client)
     assert run("install", client, "--url", URL).exit_code == 0
     assert CLIENTS[client].servers(path.read_text())["bfsql"] == entry
@@ -318,20 +300,20 @@ def test_a_remote_server(run: Run, home: Path, client: str, entry: dict[str, str
     assert path.read_bytes() == before
 
 
-def test_a_client_without_remote_servers_says_where_they_are(run: Run, home: Path) -> None:
+def test_a_client_without_remote_servers_says_where_they_are(run, home):
     refused = run("install", "claude-desktop", "--url", URL)
     assert refused.exit_code == 2
     assert "connectors" in refused.output
 
 
-def test_an_address_has_to_be_one_of_http(run: Run, home: Path) -> None:
+def test_an_address_has_to_be_one_of_http(run, home):
     refused = run("install", "cursor", "--url", "localhost:8000/mcp")
     assert refused.exit_code == 2
     assert "begins with http:// or https://" in refused.output
     assert not place(home, "cursor").exists()
 
 
-def test_another_server_of_the_same_name_stays(run: Run, home: Path) -> None:
+def test_another_server_of_the_same_name_stays(run, home):
     path, before = lived_in(home, "cursor")
     for more in ((), ("--remove",)):
         refused = run("install", "cursor", "--name", "other", *more)
@@ -349,9 +331,7 @@ def test_another_server_of_the_same_name_stays(run: Run, home: Path) -> None:
         (b"\xff\xfe{}", "is not UTF-8 text"),
     ],
 )
-def test_a_file_that_cannot_be_spliced_stays(
-    run: Run, home: Path, content: bytes, sentence: str
-) -> None:
+def test_a_file_that_cannot_be_spliced_stays(run, home, content, sentence):
     path = place(home, "cursor")
     path.parent.mkdir()
     path.write_bytes(content)
@@ -361,7 +341,7 @@ def test_a_file_that_cannot_be_spliced_stays(
     assert path.read_bytes() == content
 
 
-def test_a_link_stays_a_link(run: Run, home: Path, tmp_path: Path) -> None:
+def test_a_link_stays_a_link(run, home, tmp_path):
     real = tmp_path / "dotfiles.json"
     real.write_text("{}")
     path = place(home, "cursor")
@@ -372,7 +352,7 @@ def test_a_link_stays_a_link(run: Run, home: Path, tmp_path: Path) -> None:
     assert "mcpServers" in real.read_text()
 
 
-def test_a_read_only_file_is_named(run: Run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_read_only_file_is_named(run, home, monkeypatch):
     path, before = lived_in(home, "cursor")
     path.chmod(0o400)
     if os.access(path, os.W_OK):  # true for the superuser
@@ -383,7 +363,7 @@ def test_a_read_only_file_is_named(run: Run, home: Path, monkeypatch: pytest.Mon
     assert path.read_bytes() == before
 
 
-def test_nobody_is_at_home(run: Run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nobody_is_at_home(run, home, monkeypatch):
     def homeless() -> Path:
         raise RuntimeError("Could not determine home directory.")
 
@@ -393,7 +373,7 @@ def test_nobody_is_at_home(run: Run, home: Path, monkeypatch: pytest.MonkeyPatch
     assert "Set HOME" in refused.output
 
 
-def test_an_entry_that_is_not_there_names_those_that_are(run: Run, home: Path) -> None:
+def test_an_entry_that_is_not_there_names_those_that_are(run, home):
     run("install", "cursor", "--name", "films")
     refused = run("install", "cursor", "--name", "flims", "--remove")
     assert refused.exit_code == 2
@@ -401,9 +381,7 @@ def test_an_entry_that_is_not_there_names_those_that_are(run: Run, home: Path) -
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="The stand-in is a shell script.")
-def test_claude_code_changes_its_file_itself(
-    run: Run, home: Path, tmp_path: Path, monkeypatch
-) -> None:
+def test_claude_code_changes_its_file_itself(run, home, tmp_path, monkeypatch):
     programs = tmp_path / "programs"
     programs.mkdir()
     claude = programs / "claude"
@@ -421,7 +399,7 @@ def test_claude_code_changes_its_file_itself(
     assert "it is broken" in refused.output
 
 
-def test_every_system_has_its_own_path(tmp_path: Path) -> None:
+def test_every_system_has_its_own_path(tmp_path):
     home = tmp_path / "nobody"
     desktop, code, zed = (CLIENTS[name] for name in ("claude-desktop", "vscode", "zed"))
     assert "Application Support/Claude" in desktop.path(home, {}, MAC).as_posix()
@@ -435,7 +413,7 @@ def test_every_system_has_its_own_path(tmp_path: Path) -> None:
     assert CLIENTS["antigravity"].path(home, {}) == older
 
 
-def test_codex_gets_toml_that_it_can_read(run: Run, home: Path) -> None:
+def test_codex_gets_toml_that_it_can_read(run, home):
     assert run("install", "codex", "--path", 'a "b" \\ c.json', "--name", "my films").exit_code == 0
     [entry] = tomllib.loads(place(home, "codex").read_text())["mcp_servers"].values()
     assert any(one.endswith('a "b" \\ c.json') for one in entry["args"])

@@ -5,12 +5,10 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import fields, replace
-from pathlib import Path
 
 import pytest
-from click.testing import Result
 
 from bfsql.cli.account import account
 from bfsql.cli.load import load as load_command
@@ -21,8 +19,6 @@ from bfsql.models import EdgeRecord, GraphRecord, LoadReport, NodeRecord, Refusa
 from bfsql.sources import SourceOptions
 from bfsql_test_support.backends import toy
 
-Run = Callable[..., Result]
-
 CANNOT_APPEND = (
     "): a load into it makes a graph or replaces one. Change the graph with the store's own tools, "
     "load into another database or schema, or use a graph file: bfsql load SOURCE --append "
@@ -30,7 +26,7 @@ CANNOT_APPEND = (
 )
 
 
-def test_files_become_a_graph_and_refused_lines_are_reported(run: Run, folder: Path) -> None:
+def test_files_become_a_graph_and_refused_lines_are_reported(run, folder):
     done = run("load", "nodes.csv", "edges.csv", "--path", "films.json")
     assert done.exit_code == 1
     assert re.search("^nodes.csv .*: 4 nodes; 1 line refused.$", done.stdout, re.MULTILINE)
@@ -41,7 +37,7 @@ def test_files_become_a_graph_and_refused_lines_are_reported(run: Run, folder: P
     assert len(json.loads((folder / "films.json").read_text())) == 8
 
 
-def test_strict_stops_and_leaves_the_old_store(run: Run, folder: Path) -> None:
+def test_strict_stops_and_leaves_the_old_store(run, folder):
     (folder / "toy.json").write_text("[]")
     wrong = run("load", "nodes.csv", "--strict", "--replace")
     assert wrong.exit_code == 2
@@ -74,20 +70,20 @@ def test_strict_stops_and_leaves_the_old_store(run: Run, folder: Path) -> None:
         (["nodes.csv", "--backend", "replacing", "--append", "--dry-run"], CANNOT_APPEND),
     ],
 )
-def test_what_cannot_be_loaded_is_one_sentence(args: list[str], words: str, run: Run) -> None:
+def test_what_cannot_be_loaded_is_one_sentence(args, words, run):
     wrong = run("load", *args)
     assert (wrong.exit_code, wrong.stdout) == (2, "")
     assert words in wrong.stderr
     assert wrong.stderr.count("\n") == 1
 
 
-def test_columns_can_be_named(run: Run, folder: Path) -> None:
+def test_columns_can_be_named(run, folder):
     (folder / "t.csv").write_text("key,kind\na,Thing\n", encoding="utf-8")
     done = run("load", "t.csv", "--id-column", "key", "--type-column", "kind")
     assert "toy.json now holds 1 node, 0 edges" in done.stdout
 
 
-def test_a_graph_that_is_there_is_not_replaced_by_accident(run: Run, folder: Path) -> None:
+def test_a_graph_that_is_there_is_not_replaced_by_accident(run, folder):
     (folder / "toy.json").write_text("[]")
     wrong = run("load", "edges.csv")
     assert (wrong.exit_code, wrong.stdout) == (1, "")
@@ -97,7 +93,7 @@ def test_a_graph_that_is_there_is_not_replaced_by_accident(run: Run, folder: Pat
     assert len(json.loads((folder / "toy.json").read_text())) == 4
 
 
-def test_a_loader_that_declares_nothing_adds_and_removes(run: Run, folder: Path) -> None:
+def test_a_loader_that_declares_nothing_adds_and_removes(run, folder):
     assert run("load", "nodes.csv", "edges.csv", "--allow-refused").exit_code == 0
     (folder / "more.csv").write_text("id,type\nf:3,Film\n", encoding="utf-8")
     (folder / "gone.csv").write_text("id,type\nf:1,Film\n", encoding="utf-8")
@@ -107,19 +103,19 @@ def test_a_loader_that_declares_nothing_adds_and_removes(run: Run, folder: Path)
     assert [row["id"] for row in rows if "id" in row] == ["f:2", "p:1", "p:2", "f:3"]
 
 
-def test_refused_lines_can_be_allowed(run: Run) -> None:
+def test_refused_lines_can_be_allowed(run):
     done = run("load", "nodes.csv", "--allow-refused")
     assert done.exit_code == 0
     assert "Lines refused: 1:\n  nodes.csv, line 6: " in done.stdout
 
 
-def test_a_loader_that_takes_no_options_replaces_what_is_there(run: Run, folder: Path) -> None:
+def test_a_loader_that_takes_no_options_replaces_what_is_there(run, folder):
     (folder / "toy.json").write_text("[]")
     assert run("load", "edges.csv", "--backend", "of_old", "--replace").exit_code == 0
     assert len(json.loads((folder / "toy.json").read_text())) == 4
 
 
-def test_a_dry_run_shows_the_graph_and_writes_nothing(run: Run, folder: Path) -> None:
+def test_a_dry_run_shows_the_graph_and_writes_nothing(run, folder):
     tried = run("load", "edges.csv", "--dry-run")
     assert tried.exit_code == 0
     assert "Created 4 nodes for ids that occur only in edges, for instance " in tried.stdout
@@ -131,14 +127,14 @@ def test_a_dry_run_shows_the_graph_and_writes_nothing(run: Run, folder: Path) ->
     assert run("load", "nodes.csv", "--dry-run", "--allow-refused").exit_code == 0
 
 
-def test_a_dry_run_tells_why_nothing_would_be_loaded(run: Run, folder: Path) -> None:
+def test_a_dry_run_tells_why_nothing_would_be_loaded(run, folder):
     tried = run("load", "edges.csv", "--dry-run", "--no-create-nodes")
     assert tried.exit_code == 1
     assert "edges.csv" in tried.stdout
     assert tried.stderr.startswith("Nothing was loaded: all 4 edges dangle")
 
 
-def test_nodes_of_no_type_are_things_only_where_a_source_is_rdf(run: Run, folder: Path) -> None:
+def test_nodes_of_no_type_are_things_only_where_a_source_is_rdf(run, folder):
     (folder / "g.ttl").write_text("@prefix e: <http://e.org/> .\ne:a e:p e:b .\n")
     assert "e:a (owl:Thing)" in run("load", "g.ttl", "--dry-run").stdout
     assert "f:1 (Node)" in run("load", "edges.csv", "--dry-run").stdout
@@ -146,20 +142,20 @@ def test_nodes_of_no_type_are_things_only_where_a_source_is_rdf(run: Run, folder
         assert "f:1 (Film)" in run("load", "edges.csv", option, "Film", "--dry-run").stdout
 
 
-def test_what_is_to_be_taken_out_is_read_with_the_same_options(run: Run, folder: Path) -> None:
+def test_what_is_to_be_taken_out_is_read_with_the_same_options(run, folder):
     (folder / "gone.csv").write_text("key\na\nb\n", encoding="utf-8")
     tried = run("load", "--remove", "gone.csv", "--id-column", "key", "--dry-run")
     assert tried.exit_code == 0
     assert re.search("^gone.csv .*: 2 nodes to be removed.$", tried.stdout, re.MULTILINE)
 
 
-def test_nothing_to_load_is_an_error(run: Run) -> None:
+def test_nothing_to_load_is_an_error(run):
     wrong = run("load")
     assert wrong.exit_code == 2
     assert "Missing argument 'SOURCE...'" in wrong.stderr
 
 
-def test_everything_that_can_be_said_of_a_source_is_an_option() -> None:
+def test_everything_that_can_be_said_of_a_source_is_an_option():
     said = {parameter.name for parameter in load_command.params}
     assert {field.name for field in fields(SourceOptions)} - {"of_files"} <= said
 
@@ -178,9 +174,7 @@ def _load(code: str, environment: dict[str, str]) -> subprocess.CompletedProcess
 
 
 @pytest.mark.parametrize("told", ["SIGINT", "SIGTERM", "SIGHUP"])
-def test_ctrl_c_and_its_like_are_a_sentence_and_leave_the_old_store(
-    folder: Path, environment: dict[str, str], told: str
-) -> None:
+def test_ctrl_c_and_its_like_are_a_sentence_and_leave_the_old_store(folder, environment, told):
     (folder / "toy.json").write_text("[]")
     code = "from bfsql.cli import main\nmain()\n"
     done = _load(code, environment | {"BFSQL_BACKEND": "ended", "TOY_ENDED_BY": told})
@@ -189,9 +183,7 @@ def test_ctrl_c_and_its_like_are_a_sentence_and_leave_the_old_store(
 
 
 @pytest.mark.parametrize("told", ["SIGINT", "SIGTERM", "SIGHUP"])
-def test_what_a_terminated_load_has_left_is_reported(
-    folder: Path, environment: dict[str, str], told: str
-) -> None:
+def test_what_a_terminated_load_has_left_is_reported(folder, environment, told):
     code = (
         "import asyncio, os, signal\n"
         "import bfsql.cli.load as command\n"
@@ -210,7 +202,7 @@ def test_what_a_terminated_load_has_left_is_reported(
     assert (done.returncode, done.stderr) == (130, "Interrupted: Half of it is there.\n")
 
 
-def test_the_account_shows_twenty_refusals_and_counts_all() -> None:
+def test_the_account_shows_twenty_refusals_and_counts_all():
     refusals = [Refusal("a.csv", line, "bad \x1b[31m") for line in range(1, 101)]
     report = LoadReport(
         refusals=refusals,
@@ -227,7 +219,7 @@ def test_the_account_shows_twenty_refusals_and_counts_all() -> None:
     assert lines[-2] == "  and 230 more"
 
 
-def test_the_filter_keeps_a_hundred_refusals_and_tells_progress() -> None:
+def test_the_filter_keeps_a_hundred_refusals_and_tells_progress():
     told: list[int] = []
     records = [NodeRecord(str(n), "T") for n in range(EVERY + 1)]
     kept = RefusalFilter(iter([*records, *[Refusal("f", 1, "bad")] * 150]), progress=told.append)
@@ -236,13 +228,13 @@ def test_the_filter_keeps_a_hundred_refusals_and_tells_progress() -> None:
     assert (len(kept.refusals), kept.refused) == (MAX_REFUSALS, 150)
 
 
-def test_a_strict_filter_raises_at_the_first_refusal() -> None:
+def test_a_strict_filter_raises_at_the_first_refusal():
     kept = RefusalFilter(iter([Refusal("f.csv", 7, "it is bad")]), strict=True)
     with pytest.raises(SourceError, match=r"f\.csv, line 7: it is bad \(the import is strict"):
         list(kept)
 
 
-async def test_what_the_loader_refuses_stands_beside_what_the_sources_did(folder: Path) -> None:
+async def test_what_the_loader_refuses_stands_beside_what_the_sources_did(folder):
     async def load_none(_: toy.ToySettings, records: Iterable[GraphRecord]) -> LoadReport:
         held = [Refusal(f"node {one.id}", None, "too deep") for one in records]  # type: ignore[union-attr]
         return LoadReport(refusals=held, refused=len(held))
@@ -253,7 +245,7 @@ async def test_what_the_loader_refuses_stands_beside_what_the_sources_did(folder
     assert [refusal.line for refusal in report.refusals] == [6, None, None, None, None]
 
 
-async def test_a_store_whose_ids_are_iris_gets_them_as_the_files_have_them(folder: Path) -> None:
+async def test_a_store_whose_ids_are_iris_gets_them_as_the_files_have_them(folder):
     (folder / "g.ttl").write_text("@prefix e: <http://e.org/> .\ne:a e:p e:b ; a e:T .\n")
     given: list[GraphRecord] = []
 
@@ -268,12 +260,12 @@ async def test_a_store_whose_ids_are_iris_gets_them_as_the_files_have_them(folde
     assert NodeRecord(a, t) in given
 
 
-async def test_a_backend_without_a_loader_is_refused() -> None:
+async def test_a_backend_without_a_loader_is_refused():
     with pytest.raises(ConfigurationError, match="a toy to read"):
         await load(toy.read_only, toy.ToySettings(), [])
 
 
-def test_the_help_lists_options_alone_and_sources_in_the_usage(run: Run) -> None:
+def test_the_help_lists_options_alone_and_sources_in_the_usage(run):
     said = run("load", "--help").stdout
     assert said.startswith("Usage: bfsql load [OPTIONS] SOURCE...\n")
     assert "\n  SOURCE...\n" not in said

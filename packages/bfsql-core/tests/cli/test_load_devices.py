@@ -4,13 +4,9 @@ import os
 import stat
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import Result
-
-Run = Callable[..., Result]
 
 
 def device(path: Path, minor: int) -> Path:
@@ -28,7 +24,7 @@ def device(path: Path, minor: int) -> Path:
 
 
 @pytest.mark.parametrize("minor", [5, 9])
-def test_a_device_that_never_ends_is_not_a_source(run: Run, folder: Path, minor: int) -> None:
+def test_a_device_that_never_ends_is_not_a_source(run, folder, minor):
     wrong = run("load", str(device(folder / "endless.csv", minor)))
     assert (wrong.exit_code, wrong.stdout) == (2, "")
     assert wrong.stderr == (
@@ -37,7 +33,7 @@ def test_a_device_that_never_ends_is_not_a_source(run: Run, folder: Path, minor:
     )
 
 
-def test_the_null_device_is_an_empty_source(run: Run, folder: Path) -> None:
+def test_the_null_device_is_an_empty_source(run, folder):
     wrong = run("load", str(device(folder / "null.csv", 3)))
     assert wrong.exit_code == 2
     assert wrong.stderr.endswith(
@@ -45,9 +41,7 @@ def test_the_null_device_is_an_empty_source(run: Run, folder: Path) -> None:
     )
 
 
-def _load_standard_input(
-    environment: dict[str, str], source: str, **streams: object
-) -> subprocess.CompletedProcess[str]:
+def _load_standard_input(environment, source, **streams):
     return subprocess.run(
         [sys.executable, "-m", "bfsql", "load", source, "--format", "csv"],
         env=environment,
@@ -60,9 +54,7 @@ def _load_standard_input(
 
 
 @pytest.mark.parametrize("source", ["-", "/dev/stdin"])
-def test_standard_input_may_be_a_pipe_but_no_device(
-    folder: Path, environment: dict[str, str], source: str
-) -> None:
+def test_standard_input_may_be_a_pipe_but_no_device(folder, environment, source):
     assert _load_standard_input(environment, source, input="id\na\n").returncode == 0
     with device(folder / "zero", 5).open("rb") as zero:
         wrong = _load_standard_input(environment, source, stdin=zero)
@@ -80,9 +72,7 @@ exit $code
 """
 
 
-def test_a_pipe_that_would_fill_the_disk_is_not_copied(
-    folder: Path, environment: dict[str, str]
-) -> None:
+def test_a_pipe_that_would_fill_the_disk_is_not_copied(folder, environment):
     (folder / "disk").mkdir()
     try:
         wrong = subprocess.run(

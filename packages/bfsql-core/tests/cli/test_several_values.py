@@ -14,14 +14,14 @@ import pytest
         ("--allowed-hosts", "a", "b", "c", "--port", "1"),
     ],
 )
-def test_an_option_takes_all_values_up_to_the_next_option(run, given) -> None:
+def test_an_option_takes_all_values_up_to_the_next_option(run, given):
     told = run("config", *given)
     assert told.exit_code == 0
     [hosts] = [line for line in told.output.splitlines() if line.startswith("allowed_hosts")]
     assert '["a", "b", "c"]' in hosts
 
 
-def test_a_value_too_many_of_another_option_is_refused(run) -> None:
+def test_a_value_too_many_of_another_option_is_refused(run):
     told = run("config", "--port", "1", "2")
     assert told.exit_code == 2
     assert "2" in told.output
@@ -37,7 +37,7 @@ def test_a_value_too_many_of_another_option_is_refused(run) -> None:
         ("--predicates", "ACTED_IN, LIKED", "p:1", "p:2"),
     ],
 )
-def test_options_of_a_tool_take_several_values_behind_its_arguments(loaded, arguments) -> None:
+def test_options_of_a_tool_take_several_values_behind_its_arguments(loaded, arguments):
     told = loaded("bfs-query", *arguments)
     assert told.exit_code == 0
     answer = json.loads(told.output)
@@ -45,7 +45,7 @@ def test_options_of_a_tool_take_several_values_behind_its_arguments(loaded, argu
     assert ["LIKED" in note for note in answer["notes"]] == [True], "it is no predicate here"
 
 
-def test_a_comma_belongs_to_a_name(loaded) -> None:
+def test_a_comma_belongs_to_a_name(loaded):
     told = loaded("bfs-query", "Hanks, Tom")
     assert told.exit_code == 2
     assert '"Hanks, Tom"' in told.stderr

@@ -6,11 +6,9 @@ import random
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable
 
 import networkx as nx
 import pytest
-from click.testing import Result
 
 from bfsql.cli.stats import HUBS, show_stats, stats_of
 from bfsql.graph import open_graph
@@ -19,10 +17,8 @@ from bfsql.models import EdgeRecord, NodeRecord, Outline, outline_of
 from bfsql.models.outline import Relation
 from bfsql_test_support.backends.columns import ColumnsOverMemory
 
-Run = Callable[..., Result]
 
-
-async def test_degrees_are_those_of_networkx() -> None:
+async def test_degrees_are_those_of_networkx():
     random.seed(7)
     nodes = [NodeRecord(f"n{i:02}", "AB"[i % 2], {"name": f"N {i}"}) for i in range(30)]
     edges = {
@@ -48,14 +44,14 @@ async def test_degrees_are_those_of_networkx() -> None:
     assert found.degrees.hubs[0].name == f"N {int(due[0][0][1:])}"
 
 
-async def test_an_empty_graph_has_counts() -> None:
+async def test_an_empty_graph_has_counts():
     async with open_graph(ColumnsOverMemory([]), hooks=()) as graph:
         found = await stats_of(graph)
     assert (found.nodes, found.outline.edge_counts) == ({}, {})
     assert found.degrees is None or found.degrees.hubs == ()
 
 
-def test_counts_of_a_store_without_columns(loaded: Run) -> None:
+def test_counts_of_a_store_without_columns(loaded):
     told = loaded("stats", "toy.json")
     assert told.exit_code == 0, told.output
     found = json.loads(told.stdout)
@@ -63,7 +59,7 @@ def test_counts_of_a_store_without_columns(loaded: Run) -> None:
     assert isinstance(found["nodes"], dict)
 
 
-async def test_a_store_without_columns_has_means_from_its_counts() -> None:
+async def test_a_store_without_columns_has_means_from_its_counts():
     nodes = [NodeRecord("g", "Genre"), *(NodeRecord(f"f{i}", "Film") for i in range(4))]
     edges = [EdgeRecord(f"f{i}", "HAS_GENRE", "g") for i in range(3)]
 
@@ -78,7 +74,7 @@ async def test_a_store_without_columns_has_means_from_its_counts() -> None:
     assert list((found.outline.mean_degrees or {}).items()) == [("Genre", 3.0), ("Film", 0.75)]
 
 
-async def test_counts_of_a_sample_are_not_given(capsys: pytest.CaptureFixture[str]) -> None:
+async def test_counts_of_a_sample_are_not_given(capsys):
     class Sampled(MemoryBackend):
         async def outline(self) -> Outline:
             return outline_of({}, {("Film", "HAS_GENRE", "Genre"): 7}, sampled=True)
@@ -96,7 +92,7 @@ async def test_counts_of_a_sample_are_not_given(capsys: pytest.CaptureFixture[st
     assert "HAS_GENRE" in text
 
 
-async def test_a_store_that_does_not_count_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+async def test_a_store_that_does_not_count_says_so(capsys):
     class Uncounted(MemoryBackend):
         async def outline(self) -> None:
             return None
@@ -114,7 +110,7 @@ async def test_a_store_that_does_not_count_says_so(capsys: pytest.CaptureFixture
         assert capsys.readouterr().out.splitlines()[0] == text
 
 
-def test_a_shell_completes_a_command() -> None:
+def test_a_shell_completes_a_command():
     def completed(words: str) -> str:
         env = {"COMP_WORDS": words, "COMP_CWORD": "1", "_BFSQL_COMPLETE": "bash_complete"}
         done = subprocess.run(
@@ -132,7 +128,7 @@ def test_a_shell_completes_a_command() -> None:
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion_is_a_script_of_the_shell(run: Run, shell: str) -> None:
+def test_completion_is_a_script_of_the_shell(run, shell):
     told = run("completion", shell)
     assert told.exit_code == 0
     assert f"_BFSQL_COMPLETE={shell}_complete" in told.stdout

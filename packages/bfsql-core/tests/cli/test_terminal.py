@@ -2,17 +2,13 @@
 
 import re
 import sys
-from collections.abc import Callable
 
 import pytest
-from click.testing import Result
 
 pytestmark = [
     pytest.mark.slow,  # each test starts at least one process
     pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals"),
 ]
-
-Terminal = Callable[..., str]
 
 
 def _words(seen: str) -> str:
@@ -20,20 +16,18 @@ def _words(seen: str) -> str:
     return " ".join(re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", seen).split())
 
 
-def test_a_traversal_is_a_tree(loaded: Callable[..., Result], terminal: Terminal) -> None:
+def test_a_traversal_is_a_tree(loaded, terminal):
     seen = terminal("bfs-query", "p:1", "--max-hops", "1")
     assert "Tom Hanks p:1 ├── -ACTED_IN-> Sleepless in Seattle f:1 └── -ACTED_IN->" in _words(seen)
     assert "3 nodes, 2 edges." in _words(seen)
 
 
-def test_notes_name_options(loaded: Callable[..., Result], terminal: Terminal) -> None:
+def test_notes_name_options(loaded, terminal):
     seen = _words(terminal("bfs-query", "p:1", "--limit", "1"))
     assert "Continue with --offset 1, --limit 1." in seen
 
 
-def test_the_numbers_of_a_path_are_columns(
-    loaded: Callable[..., Result], terminal: Terminal
-) -> None:
+def test_the_numbers_of_a_path_are_columns(loaded, terminal):
     path = ("bfs-query", "f:1", "--step", "<-ACTED_IN- Person", "--step=-ACTED_IN-> Film")
     seen = _words(terminal(*path, "--show", "ends", "--sort-by=-paths"))
     assert "name paths id" in seen
@@ -42,31 +36,29 @@ def test_the_numbers_of_a_path_are_columns(
     assert "name paths distinct id" in seen
 
 
-def test_a_search_shows_how_hits_match_and_no_empty_column(
-    loaded: Callable[..., Result], terminal: Terminal
-) -> None:
+def test_a_search_shows_how_hits_match_and_no_empty_column(loaded, terminal):
     seen = _words(terminal("search-entities", "hanks"))
     assert "name type match id" in seen
     assert "words" in seen
     assert "score" not in seen
 
 
-def test_json_is_json_on_a_terminal_too(loaded: Callable[..., Result], terminal: Terminal) -> None:
+def test_json_is_json_on_a_terminal_too(loaded, terminal):
     piped = loaded("bfs-query", "p:1", "--max-hops", "1").stdout
     assert terminal("bfs-query", "p:1", "--max-hops", "1", "--json").replace("\r", "") == piped
 
 
-def test_an_import_shows_its_progress_and_its_account(terminal: Terminal) -> None:
+def test_an_import_shows_its_progress_and_its_account(terminal):
     seen = _words(terminal("load", "nodes.csv", "edges.csv"))
     assert "reading" in seen
     assert "toy.json now holds 4 nodes, 4 edges" in seen
 
 
-def test_settings_and_backends_are_tables(terminal: Terminal) -> None:
+def test_settings_and_backends_are_tables(terminal):
     assert "backend.name toy environment variable BFSQL_BACKEND" in _words(terminal("config"))
     assert "toy 1.2.3 bfsql-toy a toy" in _words(terminal("backends"))
 
 
-def test_an_error_is_the_same_sentence(terminal: Terminal) -> None:
+def test_an_error_is_the_same_sentence(terminal):
     seen = terminal("describe-schema", "--path", "nowhere.json")
     assert seen == "There is no toy graph nowhere.json. Load one first.\r\n"

@@ -3,11 +3,8 @@
 import asyncio
 import json
 import re
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
-from click.testing import Result
 
 import bfsql
 from bfsql.answers import Answer
@@ -18,10 +15,8 @@ from bfsql.memory import MemoryBackend
 from bfsql.tools.parameters import PARAMETERS
 from bfsql_test_support.compact_parser import read
 
-Run = Callable[..., Result]
 
-
-def test_piped_output_is_the_bytes_of_the_tool(loaded: Run, folder: Path) -> None:
+def test_piped_output_is_the_bytes_of_the_tool(loaded, folder):
     shown = loaded("bfs-query", "p:1", "--max-hops", "2", "--node-types", "Film")
 
     async def asked() -> Answer:
@@ -33,7 +28,7 @@ def test_piped_output_is_the_bytes_of_the_tool(loaded: Run, folder: Path) -> Non
     assert shown.stderr == ""
 
 
-def test_the_first_argument_stands_alone_or_by_its_name(loaded: Run) -> None:
+def test_the_first_argument_stands_alone_or_by_its_name(loaded):
     by_place = loaded("intersect-subgraphs", "p:1", "p:2", "--k", "1")
     by_name = loaded("intersect-subgraphs", "--seeds", "p:1", "--seeds", "p:2", "--k", "1")
     assert [node["id"] for node in json.loads(by_place.stdout)["nodes"]] == ["f:1", "f:2"]
@@ -45,7 +40,7 @@ def test_the_first_argument_stands_alone_or_by_its_name(loaded: Run) -> None:
     assert (twice.exit_code, "given twice" in twice.stderr) == (2, True)
 
 
-def test_every_tool_answers(loaded: Run) -> None:
+def test_every_tool_answers(loaded):
     assert json.loads(loaded("describe-schema").stdout)["entity_types"] == ["Film", "Person"]
     assert json.loads(loaded("describe-entity", "p:1").stdout)["name"] == "Tom Hanks"
     assert len(json.loads(loaded("describe-entities", "p:1", "p:2", "--json").stdout)) == 2
@@ -53,7 +48,7 @@ def test_every_tool_answers(loaded: Run) -> None:
     assert topology["nodes"][0] == {"id": "p:1", "entity_type": "Person"}
 
 
-def test_notes_of_a_list_go_to_standard_error(loaded: Run) -> None:
+def test_notes_of_a_list_go_to_standard_error(loaded):
     shown = loaded("describe-entities", "p:1", "p:99")
     assert len(json.loads(shown.stdout)) == 1
     assert "p:99" in shown.stderr
@@ -70,18 +65,14 @@ def test_notes_of_a_list_go_to_standard_error(loaded: Run) -> None:
         (["bfs-query", "p:1", "--max-hops", "1", "--limit", "-1"], "limit"),
     ],
 )
-def test_the_tools_own_sentence_comes_with_exit_code_2(
-    args: list[str], words: str, loaded: Run
-) -> None:
+def test_the_tools_own_sentence_comes_with_exit_code_2(args, words, loaded):
     wrong = loaded(*args)
     assert (wrong.exit_code, wrong.stdout) == (2, "")
     assert words in wrong.stderr
     assert "Traceback" not in wrong.stderr
 
 
-def test_a_fault_of_the_store_or_of_the_program_tells_its_cause(
-    loaded: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fault_of_the_store_or_of_the_program_tells_its_cause(loaded, monkeypatch):
     async def broken(*_: object) -> None:
         raise StoreError("The file toy.json is full of holes.")
 
@@ -112,28 +103,28 @@ def test_a_fault_of_the_store_or_of_the_program_tells_its_cause(
     assert "The cause is RuntimeError: odd" in failed.stderr
 
 
-def test_failures_inside_a_task_group_are_found() -> None:
+def test_failures_inside_a_task_group_are_found():
     group = ExceptionGroup("tasks", [ExceptionGroup("more", [ToolError("late", kind="deadline")])])
     assert explained(group) == ("late", 1)
     with pytest.raises(ZeroDivisionError):
         explained(ExceptionGroup("tasks", [ZeroDivisionError()]))
 
 
-def test_the_steps_of_a_path_are_options_of_their_own(loaded: Run) -> None:
+def test_the_steps_of_a_path_are_options_of_their_own(loaded):
     steps = ("--step", "-->", "--step", "<-- Person", "--show", "ends")
     shown = json.loads(loaded("bfs-query", "p:1", *steps).stdout)
     assert {node["id"] for node in shown["nodes"]} >= {"p:2"}
     assert shown["max_hops"] == 2
 
 
-def test_relations_in_any_order_and_walks_are_options(loaded: Run) -> None:
+def test_relations_in_any_order_and_walks_are_options(loaded):
     shown = json.loads(loaded("bfs-query", "p:1", "--along", "--> Film").stdout)
     assert (shown["along"], shown["max_hops"]) == (["--> Film"], 20)
     walk = ("bfs-query", "p:1", "--step", "--> Film", "--show", "walks")
     assert json.loads(loaded(*walk).stdout)["walks"][0]["nodes"] == ["p:1", "f:1"]
 
 
-def test_patterns_groups_and_measures_are_options(loaded: Run) -> None:
+def test_patterns_groups_and_measures_are_options(loaded):
     alone = ("bfs-query", "Film:*", "--where", "no <-- Person[name=Nora Ephron]", "--limit", "0")
     counted = json.loads(loaded(*alone, "--facets", "name").stdout)
     assert (counted["seed_count"], counted["facets"]["name"]["count"]) == (2, 2)
@@ -143,7 +134,7 @@ def test_patterns_groups_and_measures_are_options(loaded: Run) -> None:
     assert (first["id"], first["measure"]) == ("p:2", 2)
 
 
-def test_what_an_answer_keeps_and_shows_and_how_it_is_sorted_are_options(loaded: Run) -> None:
+def test_what_an_answer_keeps_and_shows_and_how_it_is_sorted_are_options(loaded):
     walk = ("bfs-query", "p:1", "--step", "--> Film", "--show", "ends", "--fields", "name")
     found = json.loads(loaded(*walk, "--sort-by", "-name", "--where", "name~e").stdout)
     assert [node["metadata"]["name"] for node in found["nodes"]] == [
@@ -158,14 +149,14 @@ def test_what_an_answer_keeps_and_shows_and_how_it_is_sorted_are_options(loaded:
     assert json.loads(shared.stdout)["common_count"]
 
 
-def test_an_answer_may_come_in_lines(loaded: Run) -> None:
+def test_an_answer_may_come_in_lines(loaded):
     call = ("bfs-query", "p:1", "--max-hops", "1")
     lines = loaded(*call, "--answer-format", "lines").stdout
     assert read(lines.rstrip("\n")) == json.loads(loaded(*call).stdout)
     assert loaded(*call, "--answer-format", "lines", "--json").stdout == loaded(*call).stdout
 
 
-def test_help_has_nothing_that_was_written_for_a_model(run: Run) -> None:
+def test_help_has_nothing_that_was_written_for_a_model(run):
     for tool, parameters in PARAMETERS.items():
         text = " ".join(run(tool.replace("_", "-"), "--help-all").output.split())
         assert all(p.help for p in parameters if p.is_listed)
@@ -212,5 +203,5 @@ def test_help_has_nothing_that_was_written_for_a_model(run: Run) -> None:
         ),
     ],
 )
-def test_sentences_of_tools_name_commands_and_options(sentence: str, typed: str) -> None:
+def test_sentences_of_tools_name_commands_and_options(sentence, typed):
     assert as_typed(sentence) == typed

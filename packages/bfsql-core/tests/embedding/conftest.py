@@ -1,7 +1,5 @@
 """An embedding service with answers scripted by the tests."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """Embedding functions in Python: sync or async, given directly or by their dotted names."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from array import array
@@ -68,13 +66,11 @@ async def embedded(dotted: str, text: str = "abc") -> list[float]:
     ("function", "vector"),
     [("embed", [3, 1]), ("embed_later", [3, 2]), ("model.encode", [3]), ("model", [4])],
 )
-async def test_a_dotted_name_is_a_function_that_is_called(
-    module: str, function: str, vector: list[float]
-) -> None:
+async def test_a_dotted_name_is_a_function_that_is_called(module, function, vector):
     assert await embedded(f"{module}:{function}") == vector
 
 
-async def test_a_plain_function_runs_in_a_thread(module: str) -> None:
+async def test_a_plain_function_runs_in_a_thread(module):
     await embedded(f"{module}:embed")
     threads = __import__(module, fromlist=["threads"]).threads
     assert threads
@@ -95,9 +91,7 @@ async def test_a_plain_function_runs_in_a_thread(module: str) -> None:
         ("{package}.worse:embed", "cannot be imported .*ZeroDivisionError"),
     ],
 )
-async def test_a_wrong_dotted_name_is_a_sentence_about_the_wrong_part(
-    module: str, dotted: str, says: str
-) -> None:
+async def test_a_wrong_dotted_name_is_a_sentence_about_the_wrong_part(module, dotted, says):
     name = dotted.format(module=module, package=module.partition(".")[0])
     with pytest.raises(ConfigurationError, match=says) as refused:
         await embedded(name)
@@ -107,7 +101,7 @@ async def test_a_wrong_dotted_name_is_a_sentence_about_the_wrong_part(
 @pytest.mark.parametrize(
     "value", [[1, 2.5], (1, 2.5), np.array([1, 2.5], dtype=np.float32), array("d", [1, 2.5])]
 )
-async def test_whatever_is_a_list_of_numbers_is_a_vector(value: Any) -> None:
+async def test_whatever_is_a_list_of_numbers_is_a_vector(value):
     async def later(_: str) -> Any:
         return value
 
@@ -136,7 +130,7 @@ async def test_whatever_is_a_list_of_numbers_is_a_vector(value: Any) -> None:
         ([10**400], "too large"),
     ],
 )
-async def test_what_is_no_vector_is_a_sentence(value: Any, says: str) -> None:
+async def test_what_is_no_vector_is_a_sentence(value, says):
     embedder = Embedder.of(lambda _: value)
     with pytest.raises(EmbeddingFailed, match=says) as failed:
         await embedder("a")
@@ -146,7 +140,7 @@ async def test_what_is_no_vector_is_a_sentence(value: Any, says: str) -> None:
     await embedder.close()
 
 
-async def test_a_function_that_fails_is_a_sentence_with_its_own_words() -> None:
+async def test_a_function_that_fails_is_a_sentence_with_its_own_words():
     def embed(text: str) -> list[float]:
         raise RuntimeError("the model\nis gone.")
 
@@ -156,14 +150,14 @@ async def test_a_function_that_fails_is_a_sentence_with_its_own_words() -> None:
     await embedder.close()
 
 
-async def test_a_failure_to_embed_is_a_store_that_does_not_answer() -> None:
+async def test_a_failure_to_embed_is_a_store_that_does_not_answer():
     failed = EmbeddingFailed("x")
     assert isinstance(failed, StoreUnavailable)
     assert isinstance(failed, BfsqlError)
     assert (str(failed), failed.lasting) == ("x", False)
 
 
-async def test_a_function_that_takes_too_long_is_given_up() -> None:
+async def test_a_function_that_takes_too_long_is_given_up():
     done = threading.Event()
     embedder = Embedder.of(lambda _: done.wait(30), timeout=0.1)
     with pytest.raises(EmbeddingFailed, match=r"a vector within 0\.1 s"):
@@ -172,7 +166,7 @@ async def test_a_function_that_takes_too_long_is_given_up() -> None:
     await embedder.close()
 
 
-async def test_texts_are_embedded_side_by_side() -> None:
+async def test_texts_are_embedded_side_by_side():
     together = threading.Barrier(3, timeout=10)
 
     def embed(text: str) -> list[float]:
@@ -184,7 +178,7 @@ async def test_texts_are_embedded_side_by_side() -> None:
     await embedder.close()
 
 
-async def test_an_embedder_is_a_function_that_another_takes() -> None:
+async def test_an_embedder_is_a_function_that_another_takes():
     inner = Embedder.of(lambda _: [1.0])
     outer = Embedder.of(inner)
     assert await outer("a") == [1.0]

@@ -1,7 +1,5 @@
 """An OpenAI-compatible service: the requests sent to it, and the handling of its answers."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 import threading
@@ -45,9 +43,7 @@ async def failure(asked: Awaitable[Any]) -> EmbeddingFailed:
     return failed.value
 
 
-async def test_the_service_is_asked_for_a_text_with_model_key_and_dimensions(
-    service: PlayedService, opened: Opened
-) -> None:
+async def test_the_service_is_asked_for_a_text_with_model_key_and_dimensions(service, opened):
     embed = opened(embedding_model="small", embedding_key=KEY, embedding_dimensions=2)
     assert await embed("hormone that stops urination") == [0.6, 0.8]
     (asked,) = service.asked
@@ -60,22 +56,20 @@ async def test_the_service_is_asked_for_a_text_with_model_key_and_dimensions(
     assert asked.headers["authorization"] == f"Bearer {KEY}"
 
 
-async def test_what_is_not_configured_is_not_sent(service: PlayedService, opened: Opened) -> None:
+async def test_what_is_not_configured_is_not_sent(service, opened):
     await opened()("a")
     assert service.asked[0].body == {"input": "a"}
     assert "authorization" not in service.asked[0].headers
 
 
-async def test_a_connection_serves_many_texts(service: PlayedService, opened: Opened) -> None:
+async def test_a_connection_serves_many_texts(service, opened):
     embed = opened()
     for text in "abc":
         await embed(text)
     assert len({asked.connection for asked in service.asked}) == 1
 
 
-async def test_a_text_that_was_just_asked_is_not_asked_again(
-    service: PlayedService, opened: Opened
-) -> None:
+async def test_a_text_that_was_just_asked_is_not_asked_again(service, opened):
     embed = opened()
     first = await embed("a")
     first.append(7)  # the caller changes its copy
@@ -98,32 +92,30 @@ async def test_a_text_that_was_just_asked_is_not_asked_again(
         ("https://host/openai/v1?api-version=1", "https://host/openai/v1/embeddings?api-version=1"),
     ],
 )
-def test_the_base_of_a_service_is_enough(given: str, asked: str) -> None:
+def test_the_base_of_a_service_is_enough(given, asked):
     assert endpoint(given) == asked
 
 
 @pytest.mark.parametrize("url", ["https://", "https://host:port/v1", "https://[host/v1"])
-def test_a_url_that_is_none_is_refused(url: str) -> None:
+def test_a_url_that_is_none_is_refused(url):
     with pytest.raises(ConfigurationError, match="embedding is"):
         open_embedder(EmbeddingSettings(embedding=url))
 
 
-def test_a_password_in_the_url_is_refused_without_being_repeated() -> None:
+def test_a_password_in_the_url_is_refused_without_being_repeated():
     with pytest.raises(ConfigurationError, match="embedding_key") as refused:
         open_embedder(EmbeddingSettings(embedding=f"https://me:{KEY}@host/v1"))
     assert KEY not in str(refused.value)
 
 
-def test_a_key_that_no_header_can_carry_is_refused_without_being_repeated() -> None:
+def test_a_key_that_no_header_can_carry_is_refused_without_being_repeated():
     with pytest.raises(ConfigurationError, match="embedding_key") as refused:
         open_embedder(EmbeddingSettings(embedding="https://host/v1", embedding_key=f"{KEY}\nX: y"))
     assert KEY not in str(refused.value)
 
 
 @pytest.mark.parametrize("status", [401, 403])
-async def test_a_refused_key_is_said_without_the_key(
-    service: PlayedService, opened: Opened, status: int
-) -> None:
+async def test_a_refused_key_is_said_without_the_key(service, opened, status):
     service.says(json_body(status, {"error": {"message": f"bad key {KEY}"}}))
     said = await failure(opened(embedding_key=KEY)("a"))
     assert f"refused the key ({status})" in str(said)
@@ -132,9 +124,7 @@ async def test_a_refused_key_is_said_without_the_key(
     assert "requires a key" in str(await failure(opened()("a")))
 
 
-async def test_a_busy_service_is_asked_once_more_when_it_says_when(
-    service: PlayedService, opened: Opened
-) -> None:
+async def test_a_busy_service_is_asked_once_more_when_it_says_when(service, opened):
     service.says(json_body(429, {}, Retry_After="0"), vector(1, 0))
     assert await opened()("a") == [1, 0]
     past = format_datetime(datetime.now(UTC) - timedelta(seconds=5), usegmt=True)
@@ -146,9 +136,7 @@ async def test_a_busy_service_is_asked_once_more_when_it_says_when(
 @pytest.mark.parametrize(
     "headers", [{}, {"Retry_After": "3600"}, {"Retry_After": "soon"}, {"Retry_After": "nan"}]
 )
-async def test_a_busy_service_is_not_waited_for_longer_than_there_is_time(
-    service: PlayedService, opened: Opened, headers: dict[str, str]
-) -> None:
+async def test_a_busy_service_is_not_waited_for_longer_than_there_is_time(service, opened, headers):
     service.says(json_body(429, {"error": {"message": "slow down"}}, **headers))
     said = await failure(opened()("a"))
     assert "too busy (429" in str(said)
@@ -157,9 +145,7 @@ async def test_a_busy_service_is_not_waited_for_longer_than_there_is_time(
     assert len(service.asked) == 1
 
 
-async def test_a_service_that_stays_busy_is_asked_twice_and_no_more(
-    service: PlayedService, opened: Opened
-) -> None:
+async def test_a_service_that_stays_busy_is_asked_twice_and_no_more(service, opened):
     service.says(json_body(503, {}, Retry_After="0"))
     await failure(opened()("a"))
     assert len(service.asked) == 2
@@ -192,8 +178,8 @@ DATA = {"data": [{"embedding": []}]}
     ],
 )
 async def test_any_other_answer_is_a_sentence_and_the_next_text_is_asked(
-    service: PlayedService, opened: Opened, answer: Said, says: str, lasting: bool
-) -> None:
+    service, opened, answer, says, lasting
+):
     service.says(answer, vector(1, 0))
     embed = opened(embedding_key=KEY)
     said = await failure(embed("a"))
@@ -204,9 +190,7 @@ async def test_any_other_answer_is_a_sentence_and_the_next_text_is_asked(
     assert await embed("a") == [1, 0]
 
 
-async def test_a_vector_of_another_length_than_the_first_is_refused(
-    service: PlayedService, opened: Opened
-) -> None:
+async def test_a_vector_of_another_length_than_the_first_is_refused(service, opened):
     service.says(vector(1, 0), vector(1, 0, 0))
     embed = opened()
     assert await embed.probe() == 2
@@ -214,15 +198,13 @@ async def test_a_vector_of_another_length_than_the_first_is_refused(
 
 
 async def test_a_model_that_does_not_give_the_dimensions_asked_for_is_refused_at_opening(
-    service: PlayedService, opened: Opened
-) -> None:
+    service, opened
+):
     with pytest.raises(ConfigurationError, match="2 dimensions instead of 256"):
         await opened(embedding_dimensions=256).probe()
 
 
-async def test_probing_says_what_is_configured_wrong_and_leaves_what_may_pass(
-    service: PlayedService, opened: Opened
-) -> None:
+async def test_probing_says_what_is_configured_wrong_and_leaves_what_may_pass(service, opened):
     service.says(json_body(401, {}))
     with pytest.raises(ConfigurationError, match="requires a key"):
         await opened().probe()
@@ -234,7 +216,7 @@ async def test_probing_says_what_is_configured_wrong_and_leaves_what_may_pass(
     assert embed.dimensions == 2
 
 
-async def test_a_slow_service_is_given_up_in_time(service: PlayedService, opened: Opened) -> None:
+async def test_a_slow_service_is_given_up_in_time(service, opened):
     now = threading.Event()
     service.says(Said(200, vector(1, 0).body, after=now), vector(0, 1))
     embed = opened(embedding_timeout=0.2)
@@ -247,9 +229,7 @@ async def test_a_slow_service_is_given_up_in_time(service: PlayedService, opened
     now.set()
 
 
-async def test_half_of_the_calls_time_is_left_to_the_store(
-    service: PlayedService, opened: Opened
-) -> None:
+async def test_half_of_the_calls_time_is_left_to_the_store(service, opened):
     now = threading.Event()
     service.says(Said(200, vector(1, 0).body, after=now))
     with call.scope(seconds=2):
@@ -260,7 +240,7 @@ async def test_half_of_the_calls_time_is_left_to_the_store(
     assert remaining > 0.5
 
 
-async def test_a_service_that_is_not_there_is_said_to_be_so(opened: Opened) -> None:
+async def test_a_service_that_is_not_there_is_said_to_be_so(opened):
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     said = await failure(opened(embedding=f"http://127.0.0.1:{port}/v1")("a"))
@@ -268,7 +248,7 @@ async def test_a_service_that_is_not_there_is_said_to_be_so(opened: Opened) -> N
     assert not said.lasting
 
 
-async def test_a_connection_that_breaks_off_is_said_to_be_so(opened: Opened) -> None:
+async def test_a_connection_that_breaks_off_is_said_to_be_so(opened):
     async def hang_up(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.close()
 
@@ -278,16 +258,14 @@ async def test_a_connection_that_breaks_off_is_said_to_be_so(opened: Opened) -> 
     assert "closed the connection" in str(said)
 
 
-async def test_a_closed_embedder_says_so(opened: Opened) -> None:
+async def test_a_closed_embedder_says_so(opened):
     embed = opened()
     await embed("a")
     await embed.close()
     assert "is closed" in str(await failure(embed("a")))
 
 
-async def test_a_cancelled_call_lets_go_of_the_service(
-    service: PlayedService, opened: Opened
-) -> None:
+async def test_a_cancelled_call_lets_go_of_the_service(service, opened):
     now = threading.Event()
     service.says(Said(200, vector(1, 0).body, after=now), vector(0, 1))
     embed = opened()
@@ -300,16 +278,14 @@ async def test_a_cancelled_call_lets_go_of_the_service(
     now.set()
 
 
-async def test_a_key_that_travels_unencrypted_is_warned_of(
-    opened: Opened, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_key_that_travels_unencrypted_is_warned_of(opened, caplog):
     far = {"embedding": "http://models.invalid/v1", "embedding_timeout": 5}
     await failure(opened(**far, embedding_key=KEY)("a"))
     assert "unencrypted; use an https URL" in caplog.text
     assert KEY not in caplog.text
 
 
-async def test_texts_of_any_kind_arrive_as_they_are(service: PlayedService, opened: Opened) -> None:
+async def test_texts_of_any_kind_arrive_as_they_are(service, opened):
     embed = opened()
     texts = ["größe 🧪", "\x00", '"quoted"\n', "x" * 100_000]
     for text in texts:

@@ -1,7 +1,5 @@
 """The embedding model in a backend's settings, and where its settings are read from."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 
@@ -22,11 +20,11 @@ def resolved(**given: Any) -> Mine:
     return settings.resolve(Mine, **given).settings
 
 
-def test_nothing_configured_is_no_embedder() -> None:
+def test_nothing_configured_is_no_embedder():
     assert open_embedder(resolved()) is None
 
 
-def test_the_settings_of_a_backend_have_the_embeddings_too() -> None:
+def test_the_settings_of_a_backend_have_the_embeddings_too():
     known = {option.key: option for option in settings.options(Mine, prefix="BFSQL_MINE_")}
     assert next(iter(known)) == "path"
     assert known["embedding"].environment == ("BFSQL_MINE_EMBEDDING", "BFSQL_EMBEDDING")
@@ -38,7 +36,7 @@ def test_the_settings_of_a_backend_have_the_embeddings_too() -> None:
     )
 
 
-def test_the_environment_alone_configures_a_service() -> None:
+def test_the_environment_alone_configures_a_service():
     environment = {"BFSQL_EMBEDDING": "https://host/v1", "OPENAI_API_KEY": "sk-secret"}
     mine = resolved(environment=environment)
     assert mine.embedding_key is not None
@@ -49,7 +47,7 @@ def test_the_environment_alone_configures_a_service() -> None:
     assert embedder.name == "The embedding service at https://host/v1/embeddings"
 
 
-def test_an_empty_key_of_ours_keeps_that_of_the_environment_from_being_sent() -> None:
+def test_an_empty_key_of_ours_keeps_that_of_the_environment_from_being_sent():
     mine = resolved(environment={"BFSQL_EMBEDDING_KEY": "", "OPENAI_API_KEY": "sk-secret"})
     assert mine.embedding_key is not None
     assert mine.embedding_key.get_secret_value() == ""
@@ -58,14 +56,14 @@ def test_an_empty_key_of_ours_keeps_that_of_the_environment_from_being_sent() ->
 @pytest.mark.parametrize(
     "wrong", ["", "openai", "package.module.function", "sentence-transformers:", "ftp://host/v1"]
 )
-def test_what_is_none_of_the_three_is_refused_with_what_would_be_right(wrong: str) -> None:
+def test_what_is_none_of_the_three_is_refused_with_what_would_be_right(wrong):
     with pytest.raises(ConfigurationError, match=r"package\.module:function") as refused:
         resolved(options={"embedding": wrong})
     assert str(refused.value).startswith(f"Option --embedding is '{wrong}': it has to be the URL")
 
 
 @pytest.mark.parametrize("embedding", [None, "a.b:c", "sentence-transformers:all-MiniLM-L6-v2"])
-def test_a_model_without_a_service_is_refused(embedding: str | None) -> None:
+def test_a_model_without_a_service_is_refused(embedding):
     with pytest.raises(ConfigurationError, match="only a service is asked for a model"):
         resolved(options={"embedding": embedding, "embedding_model": "small"})
 
@@ -74,14 +72,12 @@ def test_a_model_without_a_service_is_refused(embedding: str | None) -> None:
     ("name", "wrong"),
     [("embedding_timeout", 0), ("embedding_timeout", "inf"), ("embedding_dimensions", 0)],
 )
-def test_numbers_have_bounds(name: str, wrong: Any) -> None:
+def test_numbers_have_bounds(name, wrong):
     with pytest.raises(ConfigurationError, match=name.replace("_", "-")):
         resolved(options={name: wrong})
 
 
-async def test_a_local_model_without_the_library_says_what_to_install(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_local_model_without_the_library_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     embedder = open_embedder(Mine(embedding="sentence-transformers:all-MiniLM-L6-v2"))
     assert embedder is not None

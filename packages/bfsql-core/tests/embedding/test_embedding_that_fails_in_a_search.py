@@ -1,11 +1,7 @@
 """Searches whose text cannot be embedded: the note for the model, the log for the operator."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
-
-import pytest
 
 from bfsql import open_graph
 from bfsql.embedding import (
@@ -17,7 +13,7 @@ from bfsql.embedding import (
 )
 from bfsql.memory import MemoryBackend
 from bfsql.models import EntityStub, NodeRecord
-from bfsql_test_support.servers.embedding_service import PlayedService, json_body, vector
+from bfsql_test_support.servers.embedding_service import json_body, vector
 
 RECORDS = [
     NodeRecord("drug:1", "Drug", {"name": "vasopressin"}),
@@ -44,9 +40,7 @@ class ByMeaning(MemoryBackend):
         await self._embedder.close()
 
 
-async def test_a_search_goes_by_names_says_so_and_is_asked_again(
-    service: PlayedService, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_search_goes_by_names_says_so_and_is_asked_again(service, caplog):
     service.says(json_body(503, {}), vector(1, 0))
     embedder = open_embedder(EmbeddingSettings(embedding=service.url))
     assert embedder is not None

@@ -1,9 +1,6 @@
 """A real embedding model, small enough for every test run."""
 
-from __future__ import annotations
-
 import math
-from typing import Any
 
 import pytest
 
@@ -20,7 +17,7 @@ def nearest(vector: list[float], others: list[list[float]]) -> int:
 
 
 @pytest.mark.parametrize(("query", "meant"), [("broken leg", 2), ("painkiller", 4)])
-async def test_a_description_finds_what_it_describes(minilm: Any, query: str, meant: int) -> None:
+async def test_a_description_finds_what_it_describes(minilm, query, meant):
     embedder = Embedder.of(minilm.embed_one)
     assert await embedder.probe() == 384
     vector = await embedder(query)
@@ -29,7 +26,7 @@ async def test_a_description_finds_what_it_describes(minilm: Any, query: str, me
     await embedder.close()
 
 
-def test_the_model_gives_a_text_the_same_vector_alone_and_among_others(minilm: Any) -> None:
+def test_the_model_gives_a_text_the_same_vector_alone_and_among_others(minilm):
     alone = minilm.embed_one(WORDS[0])
     minilm.known.clear()
     among = minilm.embed([*WORDS, " ".join(WORDS)])[0]

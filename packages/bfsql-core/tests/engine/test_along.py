@@ -1,7 +1,5 @@
 """`along`: only some steps, in any order, compared with searches over individually listed arcs."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from itertools import pairwise, product
 from typing import Any

@@ -212,7 +212,7 @@ async def test_metadata_that_hangs_is_cancelled_and_leaves_stubs():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("deadline", [0.8, 1.0])
-async def test_a_store_of_even_latency_gives_the_depth_that_was_finished(deadline: float) -> None:
+async def test_a_store_of_even_latency_gives_the_depth_that_was_finished(deadline):
     class Even(MemoryBackend):
         async def edges_batch(self, ids, **filters):
             await asyncio.sleep(0.2)

@@ -1,7 +1,5 @@
 """Bounds, the deadline and cancellation are checked between the batches of a ring."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import time
@@ -23,8 +21,6 @@ from bfsql_test_support.suites.agreement import assert_same_answers
 
 BATCH = 50
 SPOKES = 1_000
-NEAR = 3
-"""Number of edges at the hub and the start that are not spokes of the hub."""
 PAUSE = 0.05
 """Seconds between two batches of a slow store."""
 DEADLINE = 1.5
@@ -161,7 +157,6 @@ async def stubs(graph: Graph, tool: str, **depth: int) -> dict[str, Any]:
 
 NAMES = ("columns", "rows", "rows in a cache")
 WAYS = pytest.mark.parametrize("way", NAMES)
-BOUNDS = pytest.mark.parametrize("bound", ["nodes", "edges"])
 SEEDS = ["start", "other"]
 CALLS = pytest.mark.parametrize(
     ("tool", "depth"), [("bfs_query", "max_hops"), ("intersect_subgraphs", "k")]
@@ -173,42 +168,35 @@ def without(answer: dict[str, Any], *keys: str) -> dict[str, Any]:
 
 
 @WAYS
-@BOUNDS
 @CALLS
-async def test_a_bound_in_the_middle_of_a_hub_gives_the_last_whole_ring(
-    way: str, bound: str, tool: str, depth: str
-) -> None:
-    most = 300
-    limits = Limits(max_tokens=0, **{f"max_{bound}": most})  # type: ignore[arg-type]
-    async with opened(way, limits) as (graph, given):
-        answer = await stubs(graph, tool, **{depth: 3})
-    await same_as_at_its_depth(answer, tool, depth, f".* limit on {bound}")
-    assert given.under_way == 0, "the ring was left"
-    assert given.rings[2] <= most + BATCH
+async def test_a_bound_in_the_middle_of_a_hub_gives_the_last_whole_ring(way, tool, depth):
+    for bound in ("nodes", "edges"):
+        async with opened(way, Limits(max_tokens=0, **{f"max_{bound}": 300})) as (graph, given):
+            answer = await stubs(graph, tool, **{depth: 3})
+        await same_as_at_its_depth(answer, tool, depth, f".* limit on {bound}")
+        assert given.under_way == 0, "the ring was left"
+        assert given.rings[2] <= 300 + BATCH, bound
 
 
 @WAYS
-@BOUNDS
 @CALLS
-async def test_a_bound_in_the_first_ring_is_an_error_that_names_the_hub(
-    way: str, bound: str, tool: str, depth: str
-) -> None:
-    limits = Limits(**{f"max_{bound}": 300})  # type: ignore[arg-type]
-    async with opened(way, limits) as (graph, given):
-        with pytest.raises(ToolError, match=f"hub and 1 more .*300 {bound}") as refused:
-            await tool_calls.asked(graph, tool, seeds=["hub", "start"], **{depth: 1})
-    assert refused.value.kind == "too_large"
-    assert given.under_way == 0
-    assert given.rings[0] <= 300 + BATCH
+async def test_a_bound_in_the_first_ring_is_an_error_that_names_the_hub(way, tool, depth):
+    for bound in ("nodes", "edges"):
+        async with opened(way, Limits(**{f"max_{bound}": 300})) as (graph, given):
+            with pytest.raises(ToolError, match=f"hub and 1 more .*300 {bound}") as refused:
+                await tool_calls.asked(graph, tool, seeds=["hub", "start"], **{depth: 1})
+        assert refused.value.kind == "too_large"
+        assert given.under_way == 0
+        assert given.rings[0] <= 300 + BATCH, bound
 
 
 @WAYS
-@BOUNDS
-async def test_a_bound_that_is_just_kept_stops_nothing(way: str, bound: str) -> None:
+async def test_a_bound_that_is_just_kept_stops_nothing(way):
     exact = await whole("bfs_query", max_hops=3)
-    limits = Limits(max_tokens=0, **{f"max_{bound}": exact[f"{bound[:-1]}_count"]})
-    async with opened(way, limits) as (graph, _):
-        assert await stubs(graph, "bfs_query", max_hops=3) == exact
+    for bound in ("node", "edge"):
+        limits = Limits(max_tokens=0, **{f"max_{bound}s": exact[f"{bound}_count"]})
+        async with opened(way, limits) as (graph, _):
+            assert await stubs(graph, "bfs_query", max_hops=3) == exact, bound
 
 
 @given(
@@ -235,7 +223,7 @@ async def test_every_way_stops_at_the_same_ring_with_the_same_bytes(
         await assert_same_answers(graphs, "intersect_subgraphs", seeds=seeds, k=depth)
 
 
-async def test_more_seeds_than_the_bound_on_nodes_are_refused_in_every_way() -> None:
+async def test_more_seeds_than_the_bound_on_nodes_are_refused_in_every_way():
     ids = ["a", "b", "c"]
     records: list[GraphRecord] = [NodeRecord(one, "Drug") for one in ids]
     records += [EdgeRecord(one, "TREATS", one) for one in ids]
@@ -254,9 +242,7 @@ MOST_BATCHES = int(DEADLINE / PAUSE)
 
 @pytest.mark.slow
 @CALLS
-async def test_a_deadline_in_the_middle_of_a_hub_gives_the_last_whole_ring(
-    tool: str, depth: str
-) -> None:
+async def test_a_deadline_in_the_middle_of_a_hub_gives_the_last_whole_ring(tool, depth):
     limits = Limits(max_tokens=0, deadline=DEADLINE)
 
     async def stopped(way: str) -> dict[str, Any]:
@@ -272,7 +258,7 @@ async def test_a_deadline_in_the_middle_of_a_hub_gives_the_last_whole_ring(
 
 
 @pytest.mark.slow
-async def test_a_deadline_in_the_first_ring_is_an_error_that_names_the_hub() -> None:
+async def test_a_deadline_in_the_first_ring_is_an_error_that_names_the_hub():
     limits = Limits(deadline=DEADLINE)
 
     async def refused(way: str) -> ToolError:
@@ -287,7 +273,7 @@ async def test_a_deadline_in_the_first_ring_is_an_error_that_names_the_hub() -> 
 
 
 @WAYS
-async def test_a_call_that_is_cancelled_reads_no_further_batch(way: str) -> None:
+async def test_a_call_that_is_cancelled_reads_no_further_batch(way):
     async with opened(way, Limits(), spokes=WHOLE * BATCH, pause=PAUSE) as (graph, given):
         asked = asyncio.ensure_future(graph.bfs_query(["start"], 3))
         await given.begun.wait()
@@ -321,7 +307,7 @@ async def test_evidence_of_a_hub_past_the_bound_is_an_error_with_a_sentence():
     assert refused.value.kind == "too_large"
 
 
-async def test_an_intersection_is_bounded_by_what_it_reads_whatever_is_cached() -> None:
+async def test_an_intersection_is_bounded_by_what_it_reads_whatever_is_cached():
     backend = TypedStream(near_a_hub(20), 3)
     limits = Limits(max_edges=10)
     graphs = [Graph(db, "", limits, None) for db in (backend, ColumnsOverMemory(near_a_hub(20)))]

@@ -1,7 +1,5 @@
 """Answers are byte-identical for stores that return integers, typed rows or plain strings."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any

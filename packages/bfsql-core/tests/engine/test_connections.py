@@ -1,9 +1,6 @@
 """`to`, `connect` and an omitted `k` on drawn graphs, with networkx as the oracle."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Sequence
 from itertools import pairwise, product
 from typing import Any
 
@@ -22,13 +19,7 @@ from bfsql_test_support.oracles.traversals import Oracle
 NO_BUDGET = Limits(max_tokens=0)
 
 
-def connected(
-    graph: graph_strategies.Drawn,
-    ends: Sequence[str],
-    pairs: list[tuple[str, str]],
-    most: int,
-    **removed: Any,
-) -> tuple[set[str], set[Triple], list[int]]:
+def connected(graph, ends, pairs, most, **removed):
     """Nodes, edges and lengths of all shortest connections between some pairs."""
     oracle = Oracle(graph)
     kept = {i for i in oracle.nodes if i in ends or oracle.stays(i, **removed)}
@@ -210,7 +201,7 @@ async def test_limit_0_gives_counts_alone():
     assert answer["schema_summary"]["edge_counts"] == {"next": 4}
 
 
-async def test_an_edge_that_is_read_from_both_ends_counts_once_towards_the_bound() -> None:
+async def test_an_edge_that_is_read_from_both_ends_counts_once_towards_the_bound():
     ids = ["a", "b", "c", "d", "e"]
     records = [EdgeRecord(one, "p", other) for one, other in pairwise(ids)]
     records += [NodeRecord(one, "T") for one in ids]
@@ -220,7 +211,7 @@ async def test_an_edge_that_is_read_from_both_ends_counts_once_towards_the_bound
             assert answer.content["edge_count"] == 4
 
 
-async def test_a_seed_that_a_connection_leads_to_is_not_said_to_be_removed() -> None:
+async def test_a_seed_that_a_connection_leads_to_is_not_said_to_be_removed():
     records = [NodeRecord("a", "T"), NodeRecord("b", "U"), EdgeRecord("a", "p", "b")]
     async with open_graph(MemoryBackend(records)) as graph:
         for connect, removed in ((False, True), (True, False)):
@@ -231,7 +222,7 @@ async def test_a_seed_that_a_connection_leads_to_is_not_said_to_be_removed() -> 
             assert ("a" in [node["id"] for node in answer.content["nodes"]]) is not removed
 
 
-async def test_an_edge_of_what_is_shared_to_an_id_without_a_node_is_said_to_be_left_out() -> None:
+async def test_an_edge_of_what_is_shared_to_an_id_without_a_node_is_said_to_be_left_out():
     records = [*(NodeRecord(one, "T") for one in "abc"), EdgeRecord("c", "p", "nowhere")]
     records += [EdgeRecord(one, "p", "c") for one in "ab"]
     for backend in (MemoryBackend(records), ColumnsOverMemory(records, 1)):

@@ -1,7 +1,5 @@
 """Complete path answers compared with networkx: hubs, loops, parallels, removal, order, pages."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any
@@ -10,22 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bfsql import CachedGraphDb, Graph, Limits, MemoryBackend
-from bfsql.models import EdgeRecord, NodeRecord, Step, Triple
+from bfsql.models import EdgeRecord, NodeRecord, Triple
 from bfsql_test_support import graph_strategies, tool_calls
 from bfsql_test_support.backends.columns import ColumnsOverMemory
 from bfsql_test_support.oracles import walking
 from bfsql_test_support.oracles.state_graph import Layered
 
 WHERE = (
-    "year>=2",
-    "Drug.year<3",
-    "Gene.year!=2",
-    "1.year>1",
-    "2.Disease.year<=2",
-    "0.year>0",
-    "causes.weight>1",
-    "1.TREATS.weight<3",
-    "2.causes.weight!=2",
+    *("year>=2", "Drug.year<3", "Gene.year!=2", "1.year>1", "2.Disease.year<=2", "0.year>0"),
+    *("causes.weight>1", "1.TREATS.weight<3", "2.causes.weight!=2"),
 )
 SHOWS = ("all", "ends", 0, 1, 2)
 ORDERS = ("year", "-year", "paths", "-paths", "degree", "-degree", "distinct", "-distinct")
@@ -104,7 +95,7 @@ class Where:
     rest: str
 
     @classmethod
-    def of(cls, text: str) -> Where:
+    def of(cls, text: str) -> "Where":
         key = "year" if "year" in text else "weight"
         front, rest = text.split(key)
         parts = [part for part in front.split(".") if part]
@@ -112,15 +103,7 @@ class Where:
         return cls(step, parts[0] if parts else None, key, rest)
 
 
-def walks_of(
-    graph: Drawn,
-    steps: list[Step],
-    seeds: list[str],
-    *,
-    to: list[str] | None,
-    shown: int,
-    filters: dict[str, Any],
-) -> Layered:
+def walks_of(graph, steps, seeds, *, to, shown, filters):
     """The walks that a call requests (`protocol.md` 30 to 32)."""
     conditions = [Where.of(text) for text in filters.get("where", ())]
     on_nodes = [one for one in conditions if one.key == "year"]
@@ -160,9 +143,7 @@ def walks_of(
     )
 
 
-def in_order(
-    graph: Drawn, walks: Layered, shown: int, counted: int | None, sort_by: str | None
-) -> list[str]:
+def in_order(graph, walks, shown, counted, sort_by):
     """The shown nodes in the order of `sort_by`: missing values last, ties by id."""
     every, edges = sorted(walks.exits(shown)), walks.on()[1]
     if sort_by is None:
@@ -193,9 +174,7 @@ FILTERS = st.fixed_dictionaries(
 
 @settings(max_examples=40)
 @given(graph=graphs(), steps=walking.steps(), filters=FILTERS, data=st.data())
-async def test_every_page_is_what_networkx_finds(
-    graph: Drawn, steps: list[Step], filters: dict[str, Any], data: st.DataObject
-) -> None:
+async def test_every_page_is_what_networkx_finds(graph, steps, filters, data):
     ids = [i for i in graph.types if not i.startswith("apart")]
     some = st.lists(st.sampled_from(ids), min_size=1, max_size=3, unique=True)
     seeds, to = data.draw(some, label="seeds"), data.draw(st.none() | some, label="to")

@@ -46,12 +46,12 @@ async def plans(executor: Executor) -> dict[str, Plan]:
     }
 
 
-async def test_a_plan_is_printed_as_one_line_that_says_what_it_asks() -> None:
+async def test_a_plan_is_printed_as_one_line_that_says_what_it_asks():
     for text, plan in (await plans(Executor(normalized(MemoryBackend(RECORDS))))).items():
         assert str(plan) == text
 
 
-async def test_each_kind_of_plan_is_run_by_the_one_executor() -> None:
+async def test_each_kind_of_plan_is_run_by_the_one_executor():
     executor = Executor(normalized(MemoryBackend(RECORDS)))
     wanted = [["c"], ["a", "b", "c"], ["a", "b"], ["b"]]
     for plan, ids in zip((await plans(executor)).values(), wanted, strict=True):
@@ -70,7 +70,7 @@ async def test_each_kind_of_plan_is_run_by_the_one_executor() -> None:
         ("intersect_subgraphs", {"seeds": ["a", "c"], "k": 2, "connect": True}),
     ],
 )
-async def test_a_plan_without_conditions_is_answered_once(tool: str, arguments: dict) -> None:
+async def test_a_plan_without_conditions_is_answered_once(tool, arguments):
     read = []
 
     class Watched(ColumnsOverMemory):
@@ -91,7 +91,7 @@ async def test_a_plan_without_conditions_is_answered_once(tool: str, arguments: 
         assert other.text != first.text
 
 
-async def test_the_smallest_distance_of_something_shared_is_not_held_for_the_largest() -> None:
+async def test_the_smallest_distance_of_something_shared_is_not_held_for_the_largest():
     async with open_graph(ColumnsOverMemory(RECORDS)) as graph:
         for asked, shared in (({}, 1), ({"k": MAX_HOPS}, 3), ({}, 1)):
             found = await graph.call("intersect_subgraphs", {"seeds": ["a", "c"], **asked})

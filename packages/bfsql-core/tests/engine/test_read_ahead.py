@@ -1,11 +1,9 @@
 """The first ring is read while the seeds are looked up, or instead of looking them up."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections import defaultdict
-from collections.abc import AsyncGenerator, Collection, Sequence
+from collections.abc import Sequence
 
 import pytest
 
@@ -16,8 +14,7 @@ from bfsql.engine import numbered
 from bfsql.errors import ToolError
 from bfsql.graph import Graph
 from bfsql.memory import MemoryBackend
-from bfsql.models import EdgeDirection, EdgeRecord, GraphRecord, Metadata, Node, NodeRecord, Triple
-from bfsql.models.parts import TypedTriple
+from bfsql.models import EdgeRecord, GraphRecord, Node, NodeRecord
 
 RECORDS = [
     NodeRecord("a", "Person", {"name": "Ada"}),
@@ -50,25 +47,15 @@ class Plain(MemoryBackend):
         await self.called("nodes")
         return await super().get_nodes_batch(ids)
 
-    async def edges_batch(
-        self,
-        ids: Sequence[str],
-        *,
-        predicates: Collection[str] | None = None,
-        direction: EdgeDirection | None = None,
-    ) -> list[Triple]:
+    async def edges_batch(self, ids, *, predicates=None, direction=None):
         await self.called("ring")
         return await super().edges_batch(ids, predicates=predicates, direction=direction)
 
-    async def metadata_for_nodes_batch(
-        self, ids: Sequence[str], keys: Collection[str] | None = None
-    ) -> dict[str, Metadata]:
+    async def metadata_for_nodes_batch(self, ids, keys=None):
         await self.called("node metadata")
         return await super().metadata_for_nodes_batch(ids, keys)
 
-    async def metadata_for_edges_batch(
-        self, edges: Collection[Triple], keys: Collection[str] | None = None
-    ) -> dict[Triple, Metadata]:
+    async def metadata_for_edges_batch(self, edges, keys=None):
         await self.called("edge metadata")
         return await super().metadata_for_edges_batch(edges, keys)
 
@@ -76,13 +63,7 @@ class Plain(MemoryBackend):
 class Typed(Plain):
     """Returns a ring with the types of both ends."""
 
-    async def edges_stream(
-        self,
-        ids: Sequence[str],
-        *,
-        predicates: Collection[str] | None = None,
-        direction: EdgeDirection | None = None,
-    ) -> AsyncGenerator[list[TypedTriple]]:
+    async def edges_stream(self, ids, *, predicates=None, direction=None):
         ring = await self.edges_batch(ids, predicates=predicates, direction=direction)
         types = self._types.get
         yield [(s, p, o, types(s), types(o)) for s, p, o in ring]

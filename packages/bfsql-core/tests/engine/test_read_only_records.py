@@ -1,15 +1,12 @@
 """A backend may return metadata, alone and in batches, in mappings that cannot be changed."""
 
-from __future__ import annotations
-
-from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 
 import pytest
 
 from bfsql.graph import open_graph
 from bfsql.memory import MemoryBackend
-from bfsql.models import Edge, EdgeRecord, Metadata, NodeRecord, Triple
+from bfsql.models import Edge, EdgeRecord, Metadata, NodeRecord
 
 RECORDS = [
     NodeRecord("a", "T", {"name": "A", "year": 1}),
@@ -25,14 +22,10 @@ class ReadOnlyRecords(MemoryBackend):
     async def metadata_for_edge(self, edge: Edge) -> Metadata:
         return MappingProxyType(await super().metadata_for_edge(edge))
 
-    async def metadata_for_nodes_batch(
-        self, ids: Sequence[str], keys: Collection[str] | None = None
-    ) -> Mapping[str, Metadata]:
+    async def metadata_for_nodes_batch(self, ids, keys=None):
         return MappingProxyType(dict(await super().metadata_for_nodes_batch(ids, keys)))
 
-    async def metadata_for_edges_batch(
-        self, edges: Collection[Triple], keys: Collection[str] | None = None
-    ) -> Mapping[Triple, Metadata]:
+    async def metadata_for_edges_batch(self, edges, keys=None):
         return MappingProxyType(dict(await super().metadata_for_edges_batch(edges, keys)))
 
 

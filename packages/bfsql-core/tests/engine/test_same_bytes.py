@@ -156,7 +156,7 @@ async def test_handles_are_ordered_by_name_in_parts_as_they_are_at_once(names, c
     assert [names[handle] for handle in ordered] == sorted(names)
 
 
-async def test_an_edge_without_a_node_in_the_cache_ends_no_search_early() -> None:
+async def test_an_edge_without_a_node_in_the_cache_ends_no_search_early():
     ids = ["s", "1", "2", "3", "4", "t", "x"]
     nodes = [NodeRecord(one, "T") for one in ids]
     ends = [*pairwise(ids[:6]), ("x", "t"), ("s", "gone"), ("t", "gone"), ("x", "gone")]

@@ -1,7 +1,5 @@
 """`show: "walks"`: rows compared with individually listed walks, and offsets into very many."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 
@@ -273,7 +271,7 @@ async def test_rows_meet_comparisons_of_steps(graph, steps, data):
     assert answers[0] == answers[1]
 
 
-async def test_a_predicate_that_begins_like_a_direction_has_one() -> None:
+async def test_a_predicate_that_begins_like_a_direction_has_one():
     records = [NodeRecord("a", "T"), NodeRecord("b", "T"), EdgeRecord("a", "<p", "b")]
     async with open_graph(MemoryBackend(records)) as graph:
         answer = await graph.bfs_query(["a"], path=["-->"], show="walks")

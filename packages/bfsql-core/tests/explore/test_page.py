@@ -60,9 +60,7 @@ async def web(start: Start) -> httpx2.AsyncClient:
         ("/assets/vendor/sigma/LICENSE.txt", "text/plain; charset=utf-8"),
     ],
 )
-async def test_files_have_their_type_and_the_headers_that_protect_them(
-    web: httpx2.AsyncClient, path: str, kind: str
-) -> None:
+async def test_files_have_their_type_and_the_headers_that_protect_them(web, path, kind):
     answer = await web.get(path)
     assert answer.status_code == 200
     assert answer.headers["content-type"] == kind
@@ -73,14 +71,14 @@ async def test_files_have_their_type_and_the_headers_that_protect_them(
     assert answer.headers["x-request-id"]
 
 
-def test_the_policy_allows_files_of_this_server_and_nothing_inline() -> None:
+def test_the_policy_allows_files_of_this_server_and_nothing_inline():
     assert "default-src 'none'; script-src 'self'; style-src 'self'" in POLICY
     assert "unsafe" not in POLICY
     page = (FILES / "index.html").read_text(encoding="utf-8")
     assert not any(mark in page for mark in ("<script>", "<style", "style=", "onload=", "//"))
 
 
-async def test_a_file_that_the_browser_has_is_not_sent_again(web: httpx2.AsyncClient) -> None:
+async def test_a_file_that_the_browser_has_is_not_sent_again(web):
     first = await web.get("/assets/style.css")
     assert first.headers["cache-control"] == "no-cache"
     copy = {"If-None-Match": first.headers["etag"]}
@@ -89,13 +87,13 @@ async def test_a_file_that_the_browser_has_is_not_sent_again(web: httpx2.AsyncCl
     assert (await web.get("/", headers=copy)).status_code == 200
 
 
-async def test_head_tells_the_size(web: httpx2.AsyncClient) -> None:
+async def test_head_tells_the_size(web):
     whole, head = await web.get("/"), await web.head("/")
     assert (head.status_code, head.content) == (200, b"")
     assert int(head.headers["content-length"]) == len(whole.content)
 
 
-async def test_files_are_compressed_for_those_who_ask(web: httpx2.AsyncClient) -> None:
+async def test_files_are_compressed_for_those_who_ask(web):
     plain = await web.get("/assets/vendor/sigma/sigma.min.js")
     packed = await web.get(
         "/assets/vendor/sigma/sigma.min.js", headers={"Accept-Encoding": "br, gzip"}
@@ -110,34 +108,26 @@ async def test_files_are_compressed_for_those_who_ask(web: httpx2.AsyncClient) -
 @pytest.mark.parametrize(
     "path",
     [
-        "/assets/nothing.js",
-        "/assets/",
-        "/assets/vendor",
-        "/assets/vendor/SHA256SUMS",
-        "/assets/%2e%2e/page.py",
-        "/assets/..%2fpage.py",
-        "/assets/vendor/%2e%2e/%2e%2e/page.py",
-        "/assets//etc/passwd",
-        "/assets/%00",
-        "/assets/..\\page.py",
+        *("/assets/nothing.js", "/assets/", "/assets/vendor", "/assets/vendor/SHA256SUMS"),
+        *("/assets/%2e%2e/page.py", "/assets/..%2fpage.py"),
+        *("/assets/vendor/%2e%2e/%2e%2e/page.py", "/assets//etc/passwd"),
+        *("/assets/%00", "/assets/..\\page.py"),
     ],
 )
-async def test_what_is_no_file_of_the_page_gets_a_sentence(
-    web: httpx2.AsyncClient, path: str
-) -> None:
+async def test_what_is_no_file_of_the_page_gets_a_sentence(web, path):
     answer = await web.get(httpx2.URL("http://127.0.0.1").copy_with(raw_path=path.encode()))
     assert answer.status_code == 404
     assert answer.headers["content-type"] == "application/problem+json"
     assert answer.json()["detail"].startswith("The page has no file /assets/")
 
 
-async def test_files_are_fetched_and_not_written(web: httpx2.AsyncClient) -> None:
+async def test_files_are_fetched_and_not_written(web):
     answer = await web.post("/", content=b"{}")
     assert (answer.status_code, answer.headers["allow"]) == (405, "GET, HEAD")
     assert "accepts GET and HEAD" in answer.json()["detail"]
 
 
-async def test_the_page_needs_no_token_and_its_data_does(start: Start, tmp_path: Path) -> None:
+async def test_the_page_needs_no_token_and_its_data_does(start, tmp_path):
     recorded = tmp_path / "calls.jsonl"
     recorded.touch()
     web = await start(recorded, bearer_token="open-sesame")
@@ -149,7 +139,7 @@ async def test_the_page_needs_no_token_and_its_data_does(start: Start, tmp_path:
     assert (await web.get("/recorded", headers=token)).json() == {"calls": [], "broken_lines": 0}
 
 
-async def test_the_page_is_served_by_the_names_of_the_server_alone(start: Start) -> None:
+async def test_the_page_is_served_by_the_names_of_the_server_alone(start):
     web = await start(allowed_hosts=("graph.example.org",))
     for path in ("/", "/assets/main.js", "/assets/nothing.js", "/schema"):
         assert (await web.get(path, headers={"Host": "evil.example"})).status_code == 421
@@ -158,7 +148,7 @@ async def test_the_page_is_served_by_the_names_of_the_server_alone(start: Start)
     assert (await web.get("/", headers={"Host": "graph.example.org"})).status_code == 200
 
 
-async def test_the_api_behind_the_page_is_as_without_it(web: httpx2.AsyncClient) -> None:
+async def test_the_api_behind_the_page_is_as_without_it(web):
     called = await web.post("/tools/describe_entities", json={"ids": ["film:1"]})
     assert called.json()["result"][0]["name"] == "Alien"
     missing = await web.get("/nothing")
@@ -168,7 +158,7 @@ async def test_the_api_behind_the_page_is_as_without_it(web: httpx2.AsyncClient)
     assert (await web.get("/recorded")).status_code == 404
 
 
-async def test_page_and_api_can_be_mounted_below_a_prefix(start: Start) -> None:
+async def test_page_and_api_can_be_mounted_below_a_prefix(start):
     async with open_graph(MemoryBackend([NodeRecord("film:1", "Film")])) as graph:
         app = application(graph, ServeSettings(rest=True))
         there = httpx2.ASGITransport(app, root_path="/graph")
@@ -178,7 +168,7 @@ async def test_page_and_api_can_be_mounted_below_a_prefix(start: Start) -> None:
             assert (await web.get("/graph/entities/film:1")).json()["id"] == "film:1"
 
 
-def test_files_of_other_projects_are_as_they_were_published() -> None:
+def test_files_of_other_projects_are_as_they_were_published():
     listed = dict(
         reversed(line.split("  "))
         for line in (VENDOR / "SHA256SUMS").read_text(encoding="utf-8").splitlines()
@@ -197,6 +187,6 @@ def test_files_of_other_projects_are_as_they_were_published() -> None:
     assert versions == dict(re.findall(r"^\| \[(\S+)\]\(\S+\) \| (\S+) \|", table, re.MULTILINE))
 
 
-def test_all_files_together_are_small() -> None:
+def test_all_files_together_are_small():
     files = [path for path in FILES.rglob("*") if path.suffix in {".html", ".css", ".js", ".svg"}]
     assert sum(len(gzip.compress(path.read_bytes())) for path in files) < MOST_BYTES

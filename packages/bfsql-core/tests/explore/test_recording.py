@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from bfsql.answers import encode
-from bfsql.call import AnswerFormat, Caller, Limits
+from bfsql.call import Caller, Limits
 from bfsql.errors import ConfigurationError, ToolError
 from bfsql.explore import replay
 from bfsql.explore.record import Recorder
@@ -32,9 +32,7 @@ FIELDS = {
 }
 
 
-async def calls_recorded_in(
-    file: Path, *calls: tuple[str, Any], answer_format: AnswerFormat = "json"
-) -> list[dict[str, Any]]:
+async def calls_recorded_in(file, *calls, answer_format="json"):
     """Make calls on a recorded graph, and return the recorded lines."""
     limits = Limits(answer_format=answer_format)
     backend, observers = MemoryBackend(RECORDS), [Recorder(file)]
@@ -62,7 +60,7 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "calls.jsonl"
 
 
-async def test_a_line_has_the_call_and_the_answer_as_it_was_sent(file: Path) -> None:
+async def test_a_line_has_the_call_and_the_answer_as_it_was_sent(file):
     [line] = await calls_recorded_in(file, ("bfs_query", {"seeds": "Alien", "max_hops": 1}))
     async with open_graph(MemoryBackend(RECORDS)) as graph:
         answer = await graph.bfs_query("Alien", 1)
@@ -76,9 +74,7 @@ async def test_a_line_has_the_call_and_the_answer_as_it_was_sent(file: Path) -> 
     assert line["ms"] > 0
 
 
-async def test_the_content_of_an_answer_in_lines_is_recorded_beside_its_text(
-    file: Path, tmp_path: Path
-) -> None:
+async def test_the_content_of_an_answer_in_lines_is_recorded_beside_its_text(file, tmp_path):
     calls: list[tuple[str, Any]] = [
         ("bfs_query", {"seeds": "Alien", "max_hops": 1}),
         ("search_entities", {"query": "zzz"}),
@@ -98,7 +94,7 @@ async def test_the_content_of_an_answer_in_lines_is_recorded_beside_its_text(
     assert replay.read(file)["calls"] == lines
 
 
-async def test_notes_beside_a_list_are_recorded(file: Path) -> None:
+async def test_notes_beside_a_list_are_recorded(file):
     [line] = await calls_recorded_in(file, ("search_entities", {"query": "zzz"}))
     assert line["answer"].startswith("[]\nNothing matches")
 
@@ -113,16 +109,14 @@ async def test_notes_beside_a_list_are_recorded(file: Path) -> None:
         ("describe_entity", {"id": "\ud800", "more": float("nan")}, "unknown_argument"),
     ],
 )
-async def test_errors_are_recorded_with_their_sentence(
-    file: Path, tool: str, arguments: Any, kind: str
-) -> None:
+async def test_errors_are_recorded_with_their_sentence(file, tool, arguments, kind):
     [line] = await calls_recorded_in(file, (tool, arguments))
     assert line["error"] == kind
     assert line["answer"]
     assert replay.read(file)["calls"] == [line]
 
 
-async def test_calls_without_a_session_are_distinguished_by_run_and_caller(file: Path) -> None:
+async def test_calls_without_a_session_are_distinguished_by_run_and_caller(file):
     for _ in range(2):
         async with open_graph(MemoryBackend(RECORDS), observers=[Recorder(file)]) as graph:
             for subject in ("ada", "bob", "ada"):
@@ -133,7 +127,7 @@ async def test_calls_without_a_session_are_distinguished_by_run_and_caller(file:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has other rights")
-def test_the_file_is_for_its_owner_alone(file: Path) -> None:
+def test_the_file_is_for_its_owner_alone(file):
     before = os.umask(0)
     try:
         Recorder(file)
@@ -152,7 +146,7 @@ def test_the_file_is_for_its_owner_alone(file: Path) -> None:
     ],
 )
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows words it otherwise")
-def test_a_file_that_cannot_be_written_is_refused(tmp_path: Path, name: str, says: str) -> None:
+def test_a_file_that_cannot_be_written_is_refused(tmp_path, name, says):
     (tmp_path / "films.db").write_bytes(b"SQLite format 3\0")
     with pytest.raises(ConfigurationError, match=says):
         Recorder(tmp_path / name)
@@ -166,7 +160,7 @@ def cut_off(file: Path) -> Path:
     return file
 
 
-async def test_a_line_that_was_cut_off_is_not_continued(cut_off: Path) -> None:
+async def test_a_line_that_was_cut_off_is_not_continued(cut_off):
     async with open_graph(MemoryBackend(RECORDS), observers=[Recorder(cut_off)]) as graph:
         await called(graph, "describe_schema", {})
     found = replay.read(cut_off)
@@ -175,7 +169,7 @@ async def test_a_line_that_was_cut_off_is_not_continued(cut_off: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows renames no open file")
-def test_after_a_rotation_calls_go_into_the_new_file(file: Path) -> None:
+def test_after_a_rotation_calls_go_into_the_new_file(file):
     recorder, first, second = Recorder(file), file.with_suffix(".1"), file.with_suffix(".2")
 
     async def record(tool: str, arguments: Any) -> None:
@@ -196,7 +190,7 @@ def test_after_a_rotation_calls_go_into_the_new_file(file: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux alone has a full device")
-async def test_calls_go_on_while_the_disk_is_full(caplog: pytest.LogCaptureFixture) -> None:
+async def test_calls_go_on_while_the_disk_is_full(caplog):
     full = Recorder(Path("/dev/full"))
     with caplog.at_level(logging.ERROR):
         async with open_graph(MemoryBackend(RECORDS), observers=[full]) as graph:
@@ -207,9 +201,7 @@ async def test_calls_go_on_while_the_disk_is_full(caplog: pytest.LogCaptureFixtu
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no such pipes")
-async def test_a_pipe_that_nobody_reads_holds_up_no_call(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_pipe_that_nobody_reads_holds_up_no_call(tmp_path, caplog):
     os.mkfifo(tmp_path / "pipe")
     recorder = Recorder(tmp_path / "pipe")
     async with open_graph(MemoryBackend(RECORDS), observers=[recorder]) as graph:
@@ -231,7 +223,7 @@ def call(**fields: Any) -> str:
     return json.dumps({"tool": "bfs_query", "arguments": {}, **fields})
 
 
-def test_lines_that_are_no_calls_are_counted(file: Path) -> None:
+def test_lines_that_are_no_calls_are_counted(file):
     lines = [
         call(answer="1"),
         "hello",
@@ -252,12 +244,12 @@ def test_lines_that_are_no_calls_are_counted(file: Path) -> None:
     assert found["broken_lines"] == 9
 
 
-def test_an_empty_file_has_no_calls(file: Path) -> None:
+def test_an_empty_file_has_no_calls(file):
     file.touch()
     assert replay.read(file) == {"calls": [], "broken_lines": 0}
 
 
-def test_fields_of_another_kind_are_unknown(file: Path) -> None:
+def test_fields_of_another_kind_are_unknown(file):
     file.write_text(
         call(answer=1, content=[], ms="2", tokens=True, client=[], error={}), encoding="utf-8"
     )
@@ -267,7 +259,7 @@ def test_fields_of_another_kind_are_unknown(file: Path) -> None:
     )
 
 
-def test_lines_of_the_audit_hook_are_calls_without_answers(file: Path) -> None:
+def test_lines_of_the_audit_hook_are_calls_without_answers(file):
     line = {
         "time": "2026-01-31T12:00:00.123+00:00",
         "caller": {"client": "c", "subject": "ada", "session": None, "address": "127.0.0.1"},
@@ -288,7 +280,7 @@ def test_lines_of_the_audit_hook_are_calls_without_answers(file: Path) -> None:
     assert (one["answer"], one["ms"], one["tokens"]) == (None, 1.5, None)
 
 
-def test_of_many_short_lines_the_last_calls_fit_an_answer(file: Path) -> None:
+def test_of_many_short_lines_the_last_calls_fit_an_answer(file):
     line = '{"tool":"t","arguments":{}}\n'
     file.write_text(line * 400_000 + call(answer="last") + "\n", encoding="utf-8")
     found = replay.read(file)
@@ -298,7 +290,7 @@ def test_of_many_short_lines_the_last_calls_fit_an_answer(file: Path) -> None:
     assert len(encode(found)) < ServeSettings().max_answer_bytes
 
 
-def test_of_a_large_file_the_end_is_read(file: Path) -> None:
+def test_of_a_large_file_the_end_is_read(file):
     with file.open("wb") as large:
         large.write(b"{")
         large.seek(1_000_000_000)  # a hole, which takes no disk space
@@ -309,9 +301,7 @@ def test_of_a_large_file_the_end_is_read(file: Path) -> None:
     assert "the last 8,000,000 are shown" in found["note"]
 
 
-def test_the_first_line_of_the_end_is_read_if_it_is_whole(
-    file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_first_line_of_the_end_is_read_if_it_is_whole(file, monkeypatch):
     lines = [call(answer=str(number)) for number in range(3)]
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
     monkeypatch.setattr(replay, "MAX_BYTES", 2 * len(lines[0]) + 2)
@@ -321,6 +311,6 @@ def test_the_first_line_of_the_end_is_read_if_it_is_whole(
     assert "note" in replay.read(file)
 
 
-def test_a_file_that_cannot_be_read_is_refused_at_the_start(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_is_refused_at_the_start(tmp_path):
     with pytest.raises(ConfigurationError, match=r"calls\.jsonl cannot be read: No such file"):
         replay.route(tmp_path / "calls.jsonl")

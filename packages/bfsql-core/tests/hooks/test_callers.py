@@ -1,7 +1,5 @@
 """What each transport knows about the caller."""
 
-from typing import Literal
-
 import httpx2
 import pytest
 from mcp import Client
@@ -12,20 +10,12 @@ from mcp_types import Implementation
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 import bfsql
-from bfsql.memory import MemoryBackend
-from bfsql.server.mcp import BfsqlServer
 from bfsql_test_support.hooks import Watcher
 
 ME = Implementation(name="a client", version="1")
 
 
-async def over_http(
-    server: BfsqlServer,
-    *,
-    signed_in: bool,
-    client_info: Implementation = ME,
-    era: Literal["auto", "legacy"] = "auto",
-) -> None:
+async def over_http(server, *, signed_in, client_info=ME, era="auto"):
     app = server.streamable_http_app(stateless_http=signed_in)
 
     async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
@@ -46,9 +36,7 @@ async def over_http(
         await client.call_tool("describe_schema", {})
 
 
-async def test_over_http_a_client_has_the_name_that_it_gives_itself(
-    secretive: MemoryBackend,
-) -> None:
+async def test_over_http_a_client_has_the_name_that_it_gives_itself(secretive):
     watcher = Watcher()
     await over_http(bfsql.create_server(secretive, hooks=[watcher]), signed_in=False)
     caller = watcher.seen[0]["caller"]
@@ -56,9 +44,7 @@ async def test_over_http_a_client_has_the_name_that_it_gives_itself(
 
 
 @pytest.mark.parametrize("era", ["auto", "legacy"])
-async def test_of_a_long_name_only_the_beginning_is_used(
-    secretive: MemoryBackend, era: Literal["auto", "legacy"]
-) -> None:
+async def test_of_a_long_name_only_the_beginning_is_used(secretive, era):
     watcher, name = Watcher(), "x" * 100_000
     server = bfsql.create_server(secretive, hooks=[watcher])
     client_info = Implementation(name=name, version="1")
@@ -66,13 +52,13 @@ async def test_of_a_long_name_only_the_beginning_is_used(
     assert watcher.seen[0]["caller"].client == name[:200]
 
 
-async def test_a_verified_token_tells_whom_it_was_issued_to(secretive: MemoryBackend) -> None:
+async def test_a_verified_token_tells_whom_it_was_issued_to(secretive):
     watcher = Watcher()
     await over_http(bfsql.create_server(secretive, hooks=[watcher]), signed_in=True)
     assert watcher.seen[0]["caller"].subject == "ada"
 
 
-async def test_in_memory_nobody_is_known(secretive: MemoryBackend) -> None:
+async def test_in_memory_nobody_is_known(secretive):
     watcher = Watcher()
     async with Client(bfsql.create_server(secretive, hooks=[watcher]), client_info=ME) as client:
         await client.call_tool("describe_schema", {})

@@ -11,7 +11,6 @@ from click.testing import CliRunner
 import bfsql
 from bfsql.cli import bfsql as command
 from bfsql.errors import HookPluginUnusable
-from bfsql.memory import MemoryBackend
 from bfsql.plugins import hook_states, hookimpl, hookspecs, load_hooks
 from bfsql_test_support.distributions import install_hooks
 from bfsql_test_support.hooks import HOOKS, Failing
@@ -32,9 +31,7 @@ KIT = "testing"
 
 
 @pytest.mark.parametrize("source", BROKEN)
-async def test_a_broken_plugin_is_reported_and_stops_no_other(
-    source: str, site: Path, secretive: MemoryBackend, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_broken_plugin_is_reported_and_stops_no_other(source, site, secretive, caplog):
     name = f"broken_{list(BROKEN).index(source)}"
     (site / f"{name}.py").write_text(HEAD + source, encoding="utf-8")
     install_hooks(site, "bfsql-broken", broken=f"{name}:plugin")
@@ -51,18 +48,18 @@ async def test_a_broken_plugin_is_reported_and_stops_no_other(
     assert states["broken"].state == sentence
 
 
-def test_a_plugin_that_a_program_passes_by_itself_has_to_be_right() -> None:
+def test_a_plugin_that_a_program_passes_by_itself_has_to_be_right():
     with pytest.raises(HookPluginUnusable, match=r"'int' cannot be used: it implements no hook"):
         load_hooks([42])
 
 
-def test_the_plugin_that_fails_everywhere_implements_every_hook() -> None:
+def test_the_plugin_that_fails_everywhere_implements_every_hook():
     (plugin,) = load_hooks([Failing]).plugins
     known = {name for name, found in vars(hookspecs).items() if hasattr(found, "bfsql_spec")}
     assert set(plugin.hooks) == known == set(HOOKS)
 
 
-def test_pluggy_is_imported_only_where_a_hook_plugin_is_installed(site: Path) -> None:
+def test_pluggy_is_imported_only_where_a_hook_plugin_is_installed(site):
     code = (
         "import asyncio, sys, bfsql\n"
         "from bfsql.plugins import distributions\n"
@@ -81,7 +78,7 @@ def test_pluggy_is_imported_only_where_a_hook_plugin_is_installed(site: Path) ->
     assert told.stdout == "False\n"
 
 
-def test_hook_plugins_are_listed_beside_the_backends(site: Path) -> None:
+def test_hook_plugins_are_listed_beside_the_backends(site):
     install_hooks(site, "bfsql-good", good="bfsql_test_support.hooks:Watcher")
     install_hooks(site, "bfsql-bad", bad="no_such_module:plugin")
     lines = [
@@ -121,7 +118,7 @@ def waving(site: Path, monkeypatch: pytest.MonkeyPatch) -> CliRunner:
     return CliRunner()
 
 
-def test_a_declared_command_is_listed_called_and_suggested(waving: CliRunner) -> None:
+def test_a_declared_command_is_listed_called_and_suggested(waving):
     assert waving.invoke(command, "wave").stdout == "hello\n"
     told = waving.invoke(command, "--help").stdout.partition("Commands of hook plugins:")[2]
     section = told.strip("\n").partition("\n\n")[0]
@@ -129,9 +126,7 @@ def test_a_declared_command_is_listed_called_and_suggested(waving: CliRunner) ->
     assert "Did you mean wave?" in waving.invoke(command, "wafe").stderr
 
 
-def test_a_name_of_core_stays_cores_and_a_broken_plugin_is_reported(
-    waving: CliRunner, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_name_of_core_stays_cores_and_a_broken_plugin_is_reported(waving, caplog):
     assert "Serve a graph" in waving.invoke(command, ["serve", "--help"]).stdout
     waving.invoke(command, "wave")
     assert "plugin waving failed: ValueError: the name 'serve' belongs to core" in caplog.text
@@ -139,13 +134,11 @@ def test_a_name_of_core_stays_cores_and_a_broken_plugin_is_reported(
 
 
 @pytest.mark.parametrize(("name", "why"), [("nowhere", "AttributeError"), ("odd", "is type, not")])
-def test_a_declaration_of_no_command_is_one_sentence(
-    waving: CliRunner, name: str, why: str
-) -> None:
+def test_a_declaration_of_no_command_is_one_sentence(waving, name, why):
     wrong = waving.invoke(command, name)
     assert wrong.exit_code == 2
     assert why in wrong.stderr.splitlines()[-1]
 
 
-def test_hookimpl_marks_for_this_host_alone() -> None:
+def test_hookimpl_marks_for_this_host_alone():
     assert hookimpl.project_name == "bfsql"

@@ -36,9 +36,7 @@ def blank(value: Any) -> Any:
 
 
 @pytest.mark.parametrize(("tool", "arguments"), EVERY_TOOL)
-async def test_metadata_leaves_no_tool_unredacted(
-    secretive: MemoryBackend, tool: str, arguments: dict[str, Any]
-) -> None:
+async def test_metadata_leaves_no_tool_unredacted(secretive, tool, arguments):
     hiding = Hiding(lambda kind, key, metadata: blank(metadata))
     limits = Limits(stripped=())
     async with bfsql.open_graph(secretive, limits=limits, hooks=[hiding]) as graph:
@@ -50,16 +48,14 @@ async def test_metadata_leaves_no_tool_unredacted(
 
 
 @pytest.mark.parametrize(("tool", "arguments"), EVERY_TOOL[1:])
-async def test_a_redaction_that_fails_lets_nothing_through_and_says_so(
-    secretive: MemoryBackend, tool: str, arguments: dict[str, Any]
-) -> None:
+async def test_a_redaction_that_fails_lets_nothing_through_and_says_so(secretive, tool, arguments):
     async with bfsql.open_graph(secretive, limits=Limits(stripped=()), hooks=[Failing()]) as graph:
         answer = await asked(graph, tool, **arguments)
     assert "xyzzy" not in "".join(answer.blocks).replace('Nothing matches "xyzzy 1"', "")
     assert NOTE in " ".join(answer.notes)
 
 
-async def test_no_name_leaves_in_the_error_for_an_unknown_id(secretive: MemoryBackend) -> None:
+async def test_no_name_leaves_in_the_error_for_an_unknown_id(secretive):
     async with bfsql.open_graph(secretive, hooks=[Failing()]) as graph:
         with pytest.raises(bfsql.ToolError) as unknown:
             await graph.describe_entity("n:xyzzy")
@@ -70,8 +66,8 @@ async def test_no_name_leaves_in_the_error_for_an_unknown_id(secretive: MemoryBa
 
 @pytest.mark.parametrize("returned", [None, 3, "text", [1]])
 async def test_a_redaction_that_returns_no_metadata_lets_nothing_through(
-    secretive: MemoryBackend, returned: object, caplog: pytest.LogCaptureFixture
-) -> None:
+    secretive, returned, caplog
+):
     hiding = Hiding(lambda kind, key, metadata: returned)
     async with bfsql.open_graph(secretive, hooks=[hiding]) as graph:
         answer = await asked(graph, "describe_entities", ids=["n:0", "n:1"])
@@ -80,7 +76,7 @@ async def test_a_redaction_that_returns_no_metadata_lets_nothing_through(
     assert len([m for m in caplog.messages if "redact_metadata" in m]) == 1, "once a call"
 
 
-async def test_one_record_that_fails_leaves_the_others(secretive: MemoryBackend) -> None:
+async def test_one_record_that_fails_leaves_the_others(secretive):
     def redact(kind: str, key: Any, metadata: dict[str, Any]) -> dict[str, Any]:
         if key == "n:1":
             raise ValueError
@@ -93,7 +89,7 @@ async def test_one_record_that_fails_leaves_the_others(secretive: MemoryBackend)
     assert answer.notes[-1].startswith("The metadata of 1 record read")
 
 
-async def test_every_kind_of_record_comes_with_its_key(secretive: MemoryBackend) -> None:
+async def test_every_kind_of_record_comes_with_its_key(secretive):
     seen: dict[str, set[Any]] = {}
 
     def redact(kind: str, key: Any, metadata: dict[str, Any]) -> dict[str, Any]:
@@ -110,9 +106,7 @@ async def test_every_kind_of_record_comes_with_its_key(secretive: MemoryBackend)
     }
 
 
-async def test_what_a_redaction_changes_in_place_stays_out_of_the_cache(
-    secretive: MemoryBackend,
-) -> None:
+async def test_what_a_redaction_changes_in_place_stays_out_of_the_cache(secretive):
     emptied = []
 
     def redact(kind: str, key: Any, metadata: dict[str, Any]) -> dict[str, Any]:
@@ -128,7 +122,7 @@ async def test_what_a_redaction_changes_in_place_stays_out_of_the_cache(
     assert all(emptied)
 
 
-async def test_the_budget_is_kept_by_what_leaves(secretive: MemoryBackend) -> None:
+async def test_the_budget_is_kept_by_what_leaves(secretive):
     padded = Hiding(lambda kind, key, metadata: {"long": "*" * 900})
     async with bfsql.open_graph(secretive, hooks=[padded, Failing()]) as failing:
         for budget in (500, 600):
@@ -142,7 +136,7 @@ async def test_the_budget_is_kept_by_what_leaves(secretive: MemoryBackend) -> No
     assert any("token budget" in note for note in answer.notes)
 
 
-async def test_filters_do_not_tell_what_was_redacted() -> None:
+async def test_filters_do_not_tell_what_was_redacted():
     nodes = [NodeRecord("n:0", "Thing", {"total_mentions": 1})]
     hiding = Hiding(lambda kind, key, metadata: {})
     async with bfsql.open_graph(MemoryBackend(nodes), hooks=[hiding]) as graph:
@@ -150,7 +144,7 @@ async def test_filters_do_not_tell_what_was_redacted() -> None:
     assert answer.content["node_count"] == 1
 
 
-async def test_a_hook_costs_no_call_but_the_whole_records_of_hits() -> None:
+async def test_a_hook_costs_no_call_but_the_whole_records_of_hits():
     counts = []
     for hooks in ((), [Hiding(lambda kind, key, metadata: metadata)]):
         backend = CountingBackend([NodeRecord(f"n:{i}", "Thing", {"name": "x"}) for i in range(3)])
@@ -167,7 +161,7 @@ async def _found(backend: MemoryBackend, hook: object) -> list[str]:
     return [hit["id"] for hit in answer.content["result"]]
 
 
-async def test_candidates_come_in_the_order_of_the_hook(secretive: MemoryBackend) -> None:
+async def test_candidates_come_in_the_order_of_the_hook(secretive):
     assert await _found(secretive, Ranking(lambda found: found[::-1])) == [
         "n:3",
         "n:2",
@@ -176,7 +170,7 @@ async def test_candidates_come_in_the_order_of_the_hook(secretive: MemoryBackend
     ]
 
 
-async def test_what_a_hook_leaves_out_follows_and_nothing_is_lost(secretive: MemoryBackend) -> None:
+async def test_what_a_hook_leaves_out_follows_and_nothing_is_lost(secretive):
     assert await _found(secretive, Ranking(lambda found: [found[2], found[2]])) == [
         "n:2", "n:0", "n:1", "n:3",
     ]  # fmt: skip
@@ -191,9 +185,7 @@ async def test_what_a_hook_leaves_out_follows_and_nothing_is_lost(secretive: Mem
         lambda found: found.clear() or found,
     ],
 )
-async def test_an_order_that_is_none_leaves_the_one_there_was(
-    secretive: MemoryBackend, rank: Any
-) -> None:
+async def test_an_order_that_is_none_leaves_the_one_there_was(secretive, rank):
     assert await _found(secretive, Ranking(rank)) == ["n:0", "n:1", "n:2", "n:3"]
 
 
@@ -224,9 +216,7 @@ class ColumnsThatBring(MemoryBackend):
         {"path": ["-near->"], "where": ["1.salary=2"], "sort_by": "salary"},
     ],
 )
-async def test_a_hidden_key_can_neither_filter_nor_sort_nor_be_shown(
-    backend: type[MemoryBackend], asking: dict[str, Any]
-) -> None:
+async def test_a_hidden_key_can_neither_filter_nor_sort_nor_be_shown(backend, asking):
     """The answer equals that of a graph whose records lack the key."""
 
     def graph(salaries: Sequence[int | None]) -> list[NodeRecord | EdgeRecord]:

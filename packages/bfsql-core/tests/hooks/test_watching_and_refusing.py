@@ -17,9 +17,7 @@ from bfsql.tools import Limits
 from bfsql_test_support.hooks import Failing, Refusing, Watcher
 
 
-async def test_a_watcher_is_told_of_a_call_with_the_values_that_were_used(
-    secretive: MemoryBackend,
-) -> None:
+async def test_a_watcher_is_told_of_a_call_with_the_values_that_were_used(secretive):
     watcher = Watcher()
     async with bfsql.open_graph(secretive, hooks=[watcher]) as graph:
         answer = await graph.call("bfs_query", {"seeds": "n:0", "max_hops": "1"})
@@ -45,9 +43,7 @@ async def test_a_watcher_is_told_of_a_call_with_the_values_that_were_used(
         ("intersect_subgraphs", {"seeds": ["n:1", "n:2"], "k": 1}, {"nodes": 1, "edges": 0}),
     ],
 )
-async def test_rows_say_how_much_of_what_an_answer_holds(
-    secretive: MemoryBackend, tool: str, arguments: dict[str, Any], rows: dict[str, int]
-) -> None:
+async def test_rows_say_how_much_of_what_an_answer_holds(secretive, tool, arguments, rows):
     watcher = Watcher()
     async with bfsql.open_graph(secretive, hooks=[watcher]) as graph:
         await graph.call(tool, arguments, caller=Caller("someone", "a subject"))
@@ -64,9 +60,7 @@ async def test_rows_say_how_much_of_what_an_answer_holds(
         ("describe_entity", {"id": "n:9"}, "unknown_entity"),
     ],
 )
-async def test_a_watcher_is_told_of_a_wrong_call_too(
-    secretive: MemoryBackend, tool: str, arguments: object, kind: str
-) -> None:
+async def test_a_watcher_is_told_of_a_wrong_call_too(secretive, tool, arguments, kind):
     watcher = Watcher()
     async with bfsql.open_graph(secretive, hooks=[watcher]) as graph:
         with pytest.raises(bfsql.ToolError):
@@ -87,7 +81,7 @@ class Hanging(MemoryBackend):
         return []
 
 
-async def test_a_watcher_is_told_of_a_call_that_was_cancelled() -> None:
+async def test_a_watcher_is_told_of_a_call_that_was_cancelled():
     watcher = Watcher()
     hanging = Hanging([NodeRecord("n:0", "Thing", {})])
     async with bfsql.open_graph(hanging, hooks=[watcher]) as graph:
@@ -99,7 +93,7 @@ async def test_a_watcher_is_told_of_a_call_that_was_cancelled() -> None:
     assert watcher.seen[0]["outcome"].error == "cancelled"
 
 
-async def test_a_refusal_is_an_answer_and_the_store_is_not_asked(secretive: MemoryBackend) -> None:
+async def test_a_refusal_is_an_answer_and_the_store_is_not_asked(secretive):
     watcher = Watcher()
     async with bfsql.open_graph(secretive, hooks=[Refusing("Not today."), watcher]) as graph:
         with pytest.raises(bfsql.ToolError, match=r"^Not today\.$") as refused:
@@ -109,15 +103,13 @@ async def test_a_refusal_is_an_answer_and_the_store_is_not_asked(secretive: Memo
 
 
 @pytest.mark.parametrize("verdict", [True, "", 3])
-async def test_a_refusal_without_a_sentence_is_reported_and_is_none(
-    secretive: MemoryBackend, verdict: object, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_refusal_without_a_sentence_is_reported_and_is_none(secretive, verdict, caplog):
     async with bfsql.open_graph(secretive, hooks=[Refusing(verdict)]) as graph:
         assert (await graph.describe_entity("n:0")).text
     assert f"it returned {verdict!r}, not a sentence" in caplog.text
 
 
-async def test_what_a_hook_does_to_its_arguments_changes_nothing(secretive: MemoryBackend) -> None:
+async def test_what_a_hook_does_to_its_arguments_changes_nothing(secretive):
     class Meddling:
         @hookimpl
         def refuse_call(self, arguments: dict[str, Any]) -> None:
@@ -130,9 +122,7 @@ async def test_what_a_hook_does_to_its_arguments_changes_nothing(secretive: Memo
     assert (answer.content["seeds"], answer.content["max_hops"]) == (["n:0"], 1)
 
 
-async def test_a_policy_that_takes_too_long_ends_with_the_call(
-    secretive: MemoryBackend, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_policy_that_takes_too_long_ends_with_the_call(secretive, caplog):
     class Waiting:
         @hookimpl
         async def refuse_call(self) -> None:
@@ -146,9 +136,7 @@ async def test_a_policy_that_takes_too_long_ends_with_the_call(
     assert "The hook refuse_call of the plugin Waiting failed: TimeoutError" in caplog.text
 
 
-async def test_a_plugin_that_fails_everywhere_breaks_no_answer_and_is_reported(
-    secretive: MemoryBackend, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_plugin_that_fails_everywhere_breaks_no_answer_and_is_reported(secretive, caplog):
     async with bfsql.open_graph(secretive, hooks=()) as graph:
         wanted = (await graph.search_entities("n:0")).content["result"][0]["id"]
     watcher = Watcher()

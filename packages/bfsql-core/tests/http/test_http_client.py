@@ -9,7 +9,6 @@ import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from functools import partial
-from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
@@ -70,9 +69,7 @@ async def failure(client: HttpClient, url: str, **more: Any) -> NoReply:
 # --- a reply -----------------------------------------------------------------
 
 
-async def test_a_request_is_sent_as_it_is_and_any_status_is_a_reply(
-    bad_endpoint: BadEndpoint, client: Made
-) -> None:
+async def test_a_request_is_sent_as_it_is_and_any_status_is_a_reply(bad_endpoint, client):
     bad_endpoint.then(text("no", 404, retry_after="3", location="/x"))
     request = HttpRequest(f"{bad_endpoint.url}?a=b", "POST", b"\x00body", {"X-One": "1"})
     sender = client(headers={"User-Agent": "tests"})
@@ -86,9 +83,7 @@ async def test_a_request_is_sent_as_it_is_and_any_status_is_a_reply(
     assert sender.requests == 1
 
 
-async def test_connections_stay_open_between_requests(
-    bad_endpoint: BadEndpoint, client: Made
-) -> None:
+async def test_connections_stay_open_between_requests(bad_endpoint, client):
     sender = client()
     for _ in range(3):
         await sender.send(HttpRequest(bad_endpoint.url), max_bytes=MOST)
@@ -97,15 +92,13 @@ async def test_connections_stay_open_between_requests(
     assert await asyncio.to_thread(bad_endpoint.is_idle)
 
 
-async def test_a_login_in_the_url_is_not_sent(bad_endpoint: BadEndpoint, client: Made) -> None:
+async def test_a_login_in_the_url_is_not_sent(bad_endpoint, client):
     url = bad_endpoint.url.replace("http://", f"http://me:{SECRET}@")
     await client().send(HttpRequest(url), max_bytes=MOST)
     assert "Authorization" not in bad_endpoint.requests[0].headers
 
 
-async def test_a_body_above_the_bound_is_stopped_while_it_streams(
-    bad_endpoint: BadEndpoint, client: Made
-) -> None:
+async def test_a_body_above_the_bound_is_stopped_while_it_streams(bad_endpoint, client):
     bad_endpoint.then(replies.endless(text("x" * 1000)))
     with pytest.raises(ReplyTooLarge) as caught:
         await client().send(HttpRequest(bad_endpoint.url), max_bytes=50_000)
@@ -113,9 +106,7 @@ async def test_a_body_above_the_bound_is_stopped_while_it_streams(
     assert await asyncio.to_thread(bad_endpoint.is_idle)
 
 
-async def test_a_small_body_that_unpacks_to_a_large_one_is_stopped_too(
-    bad_endpoint: BadEndpoint, client: Made
-) -> None:
+async def test_a_small_body_that_unpacks_to_a_large_one_is_stopped_too(bad_endpoint, client):
     packed = replies.Reply(
         200, gzip.compress(b" " * 50_000_000), headers={"Content-Encoding": "gzip"}
     )
@@ -126,9 +117,7 @@ async def test_a_small_body_that_unpacks_to_a_large_one_is_stopped_too(
     assert (await sender.send(HttpRequest(bad_endpoint.url), max_bytes=MOST)).body == b"small"
 
 
-async def test_an_error_may_be_read_in_part_where_that_is_enough(
-    bad_endpoint: BadEndpoint, client: Made
-) -> None:
+async def test_an_error_may_be_read_in_part_where_that_is_enough(bad_endpoint, client):
     bad_endpoint.then(
         replies.endless(text("x" * 1000, 500)), replies.short(text("y" * 100, 500)), text("z" * 99)
     )
@@ -153,15 +142,15 @@ async def test_an_error_may_be_read_in_part_where_that_is_enough(
     ],
 )
 async def test_a_connection_that_breaks_off_is_distinguished_from_a_body_that_does(
-    bad_endpoint: BadEndpoint, client: Made, reply: replies.Reply, kind: Failure
-) -> None:
+    bad_endpoint, client, reply, kind
+):
     found = await failure(client(), bad_endpoint.then(reply).url)
     assert found.kind is kind
     assert not found.is_connecting
     assert "Error" in found.detail
 
 
-async def test_no_listener_no_host_and_no_answer_are_distinguished(client: Made) -> None:
+async def test_no_listener_no_host_and_no_answer_are_distinguished(client):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     found = await failure(client(), f"http://127.0.0.1:{port}/")
@@ -182,13 +171,11 @@ async def test_no_listener_no_host_and_no_answer_are_distinguished(client: Made)
     ["http://x.test:port/", "http://a\x00b/", f"http://x.test/{'x' * 70_000}"],
     ids=["port", "null", "long"],
 )
-async def test_what_is_no_url_is_a_failure(client: Made, url: str) -> None:
+async def test_what_is_no_url_is_a_failure(client, url):
     assert (await failure(client(), url)).kind is Failure.INVALID_URL
 
 
-async def test_a_server_is_trusted_when_its_authority_is_named(
-    bad_tls_endpoint: BadEndpoint, client: Made
-) -> None:
+async def test_a_server_is_trusted_when_its_authority_is_named(bad_tls_endpoint, client):
     found = await failure(client(), bad_tls_endpoint.url)
     assert found.kind is Failure.UNTRUSTED
     assert found.reason
@@ -197,16 +184,14 @@ async def test_a_server_is_trusted_when_its_authority_is_named(
     assert (await failure(trusting, bad_tls_endpoint.elsewhere)).kind is Failure.UNTRUSTED
 
 
-async def test_tls_with_a_plain_server_is_reported(bad_endpoint: BadEndpoint, client: Made) -> None:
+async def test_tls_with_a_plain_server_is_reported(bad_endpoint, client):
     found = await failure(client(), bad_endpoint.url.replace("http:", "https:"))
     assert found.kind is Failure.NO_TLS
 
 
 @pytest.mark.parametrize("setting", ["ca_file", "client_certificate"])
 @pytest.mark.parametrize("content", [None, "no certificate"])
-def test_a_file_that_is_no_certificate_is_reported(
-    tmp_path: Path, setting: str, content: str | None
-) -> None:
+def test_a_file_that_is_no_certificate_is_reported(tmp_path, setting, content):
     path = tmp_path / "x.pem"
     if content is not None:
         path.write_text(content)
@@ -216,7 +201,7 @@ def test_a_file_that_is_no_certificate_is_reported(
     assert caught.value.reason
 
 
-async def test_closing_ends_what_is_under_way(bad_endpoint: BadEndpoint, client: Made) -> None:
+async def test_closing_ends_what_is_under_way(bad_endpoint, client):
     sender = client()
     bad_endpoint.then(replies.silence(30))
     asked = asyncio.create_task(failure(sender, bad_endpoint.url))
@@ -227,9 +212,7 @@ async def test_closing_ends_what_is_under_way(bad_endpoint: BadEndpoint, client:
     assert len(bad_endpoint.requests) == 1
 
 
-async def test_a_cancelled_request_closes_its_connection(
-    bad_endpoint: BadEndpoint, client: Made
-) -> None:
+async def test_a_cancelled_request_closes_its_connection(bad_endpoint, client):
     bad_endpoint.then(replies.silence(30))
     asked = asyncio.create_task(client().send(HttpRequest(bad_endpoint.url), max_bytes=MOST))
     assert await asyncio.to_thread(bad_endpoint.has_got, 1)
@@ -242,9 +225,7 @@ async def test_a_cancelled_request_closes_its_connection(
 # --- credentials -------------------------------------------------------------
 
 
-async def test_headers_with_secrets_go_where_they_are_passed(
-    bad_endpoint: BadEndpoint, client: Made
-) -> None:
+async def test_headers_with_secrets_go_where_they_are_passed(bad_endpoint, client):
     sender = client()
     shown = Credentials({"Authorization": basic("me", f"{SECRET}ü")}, hidden=[SECRET, ""])
     await sender.send(HttpRequest(bad_endpoint.url), max_bytes=MOST, credentials=shown)
@@ -268,9 +249,7 @@ def test_credentials_of_several_kinds_have_their_headers_and_hide_their_secrets(
     assert Credentials.of() == Credentials()
 
 
-async def test_a_digest_challenge_is_answered_and_remembered(
-    bad_endpoint: BadEndpoint, client: Made
-) -> None:
+async def test_a_digest_challenge_is_answered_and_remembered(bad_endpoint, client):
     challenge = 'Digest realm="r", nonce="n", qop="auth", algorithm=SHA-256'
     bad_endpoint.then(text("", 401, www_authenticate=challenge))
     sender, shown = client(), Credentials(digest=("me", SECRET))
@@ -305,9 +284,7 @@ def oauth(endpoint: BadEndpoint, scope: str | None = None) -> Credentials:
     return Credentials(oauth=OAuthClient(url, "c d", SecretStr(SECRET), scope))
 
 
-async def test_a_token_is_fetched_once_and_again_after_it_was_refused(
-    bad_endpoint: BadEndpoint, client: Made
-) -> None:
+async def test_a_token_is_fetched_once_and_again_after_it_was_refused(bad_endpoint, client):
     tokens(bad_endpoint, "one", "two", refused=("Bearer one",))
     shown, sender, request = oauth(bad_endpoint, "read"), client(), HttpRequest(bad_endpoint.url)
     got = await asyncio.gather(
@@ -331,9 +308,7 @@ async def test_a_token_is_fetched_once_and_again_after_it_was_refused(
         (text('{"access_token": "a\\nb"}'), 200, ""),
     ],
 )
-async def test_a_token_that_is_not_given_is_reported(
-    bad_endpoint: BadEndpoint, client: Made, answer: replies.Reply, status: int, code: str
-) -> None:
+async def test_a_token_that_is_not_given_is_reported(bad_endpoint, client, answer, status, code):
     tokens(bad_endpoint, answer)
     with pytest.raises(TokenRefused) as caught:
         await client().send(
@@ -347,9 +322,7 @@ async def test_a_token_that_is_not_given_is_reported(
 # --- other servers -----------------------------------------------------------
 
 
-async def test_redirects_are_followed_as_far_as_the_caller_allows(
-    bad_endpoint: BadEndpoint, client: Made
-) -> None:
+async def test_redirects_are_followed_as_far_as_the_caller_allows(bad_endpoint, client):
     sender = client()
     send = lambda request: sender.send(request, max_bytes=MOST)
 
@@ -368,9 +341,7 @@ async def test_redirects_are_followed_as_far_as_the_caller_allows(
     assert len(bad_endpoint.requests) == 3 + 3
 
 
-async def test_a_private_address_is_asked_only_where_that_is_allowed(
-    bad_endpoint: BadEndpoint, client: Made
-) -> None:
+async def test_a_private_address_is_asked_only_where_that_is_allowed(bad_endpoint, client):
     sender, request = client(), HttpRequest(bad_endpoint.elsewhere)
     with pytest.raises(PrivateAddress) as caught:
         await sender.send_public(request, max_bytes=MOST)
@@ -383,9 +354,7 @@ async def test_a_private_address_is_asked_only_where_that_is_allowed(
     assert await asyncio.to_thread(bad_endpoint.is_idle), "no connection to a stranger is kept"
 
 
-async def test_the_certificate_of_a_pinned_address_is_that_of_the_name(
-    bad_tls_endpoint: BadEndpoint, client: Made
-) -> None:
+async def test_the_certificate_of_a_pinned_address_is_that_of_the_name(bad_tls_endpoint, client):
     sender = client(tls=tls_context(bad_tls_endpoint.ca))
     pinned = partial(sender.send_public, max_bytes=MOST, allow_private=True)
     assert (await pinned(HttpRequest(bad_tls_endpoint.url))).status == 200
@@ -396,9 +365,7 @@ async def test_the_certificate_of_a_pinned_address_is_that_of_the_name(
 
 @pytest.mark.parametrize("variable", ["ALL_PROXY", "https_proxy"])
 @pytest.mark.parametrize("proxy", ["socks5://user:secret@proxy:1080", "gopher://proxy"])
-def test_a_proxy_that_cannot_be_used_is_named(
-    monkeypatch: pytest.MonkeyPatch, variable: str, proxy: str
-) -> None:
+def test_a_proxy_that_cannot_be_used_is_named(monkeypatch, variable, proxy):
     monkeypatch.setenv(variable, proxy)
     monkeypatch.setitem(sys.modules, "socksio", None)
     with pytest.raises(ConfigurationError, match=f"{variable}=.*://proxy.* http://") as wrong:

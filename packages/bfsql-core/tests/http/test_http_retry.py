@@ -41,7 +41,7 @@ def soon() -> float:
     return time.monotonic() + 5
 
 
-async def test_what_may_pass_is_asked_again_and_nothing_else() -> None:
+async def test_what_may_pass_is_asked_again_and_nothing_else():
     server = Server(Retryable("a", wait=0), Retryable("b", wait=0))
     assert await retry(server, retries=2, ends=soon()) == "here"
     server = Server(Retryable("a", wait=0), Retryable("b", wait=0))
@@ -53,7 +53,7 @@ async def test_what_may_pass_is_asked_again_and_nothing_else() -> None:
     assert len(server.asked) == 1
 
 
-async def test_the_wait_is_the_servers_or_a_pause_that_grows() -> None:
+async def test_the_wait_is_the_servers_or_a_pause_that_grows():
     held: list[float] = []
     server = Server(Retryable("a", wait=0.2, by_server=True), Retryable("b"))
     pause = lambda attempt: attempt * 0.1
@@ -62,14 +62,14 @@ async def test_the_wait_is_the_servers_or_a_pause_that_grows() -> None:
     assert held == [0.2]
 
 
-async def test_a_wait_beyond_the_end_is_not_begun() -> None:
+async def test_a_wait_beyond_the_end_is_not_begun():
     began = time.monotonic()
     with pytest.raises(Retryable):
         await retry(Server(Retryable("a", wait=60)), retries=2, ends=soon())
     assert time.monotonic() - began < 30
 
 
-def test_pauses_grow_and_are_bounded() -> None:
+def test_pauses_grow_and_are_bounded():
     for attempt, most in ((1, 0.5), (2, 1), (3, 2), (20, 30)):
         assert all(most / 2 <= backoff(attempt) <= most for _ in range(100))
     assert backoff(3, first=0.1, jitter=0) == pytest.approx(0.4)
@@ -89,18 +89,18 @@ def test_pauses_grow_and_are_bounded() -> None:
         ("Wed, 99 Oct 2015", None),
     ],
 )
-def test_retry_after_is_read_in_all_its_forms(header: str | None, seconds: float | None) -> None:
+def test_retry_after_is_read_in_all_its_forms(header, seconds):
     assert retry_after(header) == seconds
 
 
-def test_no_request_takes_longer_than_the_call_has_left() -> None:
+def test_no_request_takes_longer_than_the_call_has_left():
     assert seconds_left(7) == 7
     with call.scope(seconds=5):
         assert seconds_left(1) == 1
         assert 4 < seconds_left(7) <= 5
 
 
-async def test_requests_are_bounded_in_number_and_start_a_delay_apart() -> None:
+async def test_requests_are_bounded_in_number_and_start_a_delay_apart():
     limiter, starts, busy = RateLimiter(2, 0.05), [], 0
 
     async def request() -> None:
@@ -117,7 +117,7 @@ async def test_requests_are_bounded_in_number_and_start_a_delay_apart() -> None:
     assert all(later - earlier > 0.04 for earlier, later in pairwise(starts))
 
 
-async def test_requests_of_clients_take_turns() -> None:
+async def test_requests_of_clients_take_turns():
     limiter, starts = RateLimiter(1), list[str]()
 
     async def request(client: str) -> None:
@@ -130,7 +130,7 @@ async def test_requests_of_clients_take_turns() -> None:
     assert "".join(starts) == "aabaaa"
 
 
-async def test_no_turn_comes_while_the_server_wants_to_be_left_alone() -> None:
+async def test_no_turn_comes_while_the_server_wants_to_be_left_alone():
     limiter = RateLimiter(1)
     limiter.hold(60)
     with pytest.raises(RateLimited) as caught:
@@ -138,7 +138,7 @@ async def test_no_turn_comes_while_the_server_wants_to_be_left_alone() -> None:
     assert 59 < caught.value.seconds <= 60
 
 
-def test_a_text_of_others_is_one_short_line_without_secrets() -> None:
+def test_a_text_of_others_is_one_short_line_without_secrets():
     assert one_line(" a\n\tb. ") == "a b"
     assert one_line("x" * 301) == "x" * 300 + "..."
     assert describe(ValueError("no.")) == "ValueError: no"
@@ -149,5 +149,5 @@ def test_a_text_of_others_is_one_short_line_without_secrets() -> None:
 @pytest.mark.parametrize(
     ("given", "carried"), [(" a b ", "a b"), ("ü", None), ("a\nb", None), (" ", None)]
 )
-def test_a_header_carries_printable_ascii(given: str, carried: str | None) -> None:
+def test_a_header_carries_printable_ascii(given, carried):
     assert header_secret(SecretStr(given)) == carried

@@ -1,7 +1,5 @@
 """Invisible characters are removed from text and escaped in names, unless a script needs them."""
 
-from __future__ import annotations
-
 import json
 import unicodedata
 

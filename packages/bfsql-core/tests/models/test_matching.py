@@ -1,7 +1,5 @@
 """How a text matches the names of an entity."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

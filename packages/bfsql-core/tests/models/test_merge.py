@@ -1,7 +1,5 @@
 """Records of the same node or edge merge into one, whatever their order."""
 
-from __future__ import annotations
-
 import json
 import math
 

@@ -1,7 +1,5 @@
 """The outline of a graph: types, relations and properties."""
 
-from __future__ import annotations
-
 import datetime as dt
 from decimal import Decimal
 from typing import Any

@@ -18,14 +18,14 @@ IRIS = st.builds(
 
 
 @given(IRIS)
-def test_every_iri_comes_back_from_its_id(iri: str) -> None:
+def test_every_iri_comes_back_from_its_id(iri):
     prefixes = Prefixes(GIVEN)
     if is_iri(iri):
         assert prefixes.full(prefixes.short(iri)) == iri
 
 
 @given(ODD | IRIS)
-def test_an_id_means_an_iri_or_nothing(text: str) -> None:
+def test_an_id_means_an_iri_or_nothing(text):
     iri = Prefixes(GIVEN).full(text)
     assert iri is None or is_iri(iri)
 
@@ -45,7 +45,7 @@ def test_an_id_means_an_iri_or_nothing(text: str) -> None:
         ("MeSH:D003480", "MeSH:D003480"),
     ],
 )
-def test_the_longest_prefix_counts_and_what_is_ambiguous_stays_whole(iri: str, short: str) -> None:
+def test_the_longest_prefix_counts_and_what_is_ambiguous_stays_whole(iri, short):
     assert Prefixes(GIVEN).short(iri) == short
 
 
@@ -53,5 +53,5 @@ def test_the_longest_prefix_counts_and_what_is_ambiguous_stays_whole(iri: str, s
     "text",
     ["", "no iri", "<http://a b>", "http://x/}{", "x", "<x>", "ex:a b", "ex:>", "http://\ud800"],
 )
-def test_what_is_no_iri_means_none(text: str) -> None:
+def test_what_is_no_iri_means_none(text):
     assert Prefixes(GIVEN).full(text) is None

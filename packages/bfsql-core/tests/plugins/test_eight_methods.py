@@ -5,7 +5,6 @@ import os
 import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -40,19 +39,19 @@ async def all_six(client: Client) -> None:
     assert [node["id"] for node in shared["nodes"]] == ["water"]
 
 
-def test_it_has_nothing_but_the_eight() -> None:
+def test_it_has_nothing_but_the_eight():
     own = {name for name in vars(RestBackend) if not name.startswith("_")}
     assert own == GraphDbInterface.__abstractmethods__
 
 
 @pytest.mark.parametrize("backend", [RestBackend, RestBackend()], ids=["class", "instance"])
-async def test_create_server_serves_it(backend: Any) -> None:
+async def test_create_server_serves_it(backend):
     async with Client(create_server(backend)) as client:
         await all_six(client)
 
 
 @pytest.mark.slow
-async def test_an_entry_point_that_names_the_class_is_served_over_stdio(tmp_path: Path) -> None:
+async def test_an_entry_point_that_names_the_class_is_served_over_stdio(tmp_path):
     install(tmp_path, "bfsql-shop", shop="bfsql_test_support.backends.author_style:RestBackend")
     command = ["-m", "bfsql", "serve", "--backend", "shop"]
     server = StdioServerParameters(

@@ -1,17 +1,13 @@
 """A web API over a small graph, on a real server that listens on a free port."""
 
-from __future__ import annotations
-
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
-from typing import Any
 
 import httpx2
 import pytest
 import uvicorn
 
-from bfsql.abc import GraphDbInterface
 from bfsql.graph import open_graph
 from bfsql.http import tls_context
 from bfsql.memory import MemoryBackend
@@ -42,20 +38,11 @@ def records() -> list[GraphRecord]:
 
 
 @pytest.fixture
-async def served(
-    records: list[GraphRecord],
-) -> AsyncIterator[Callable[..., Awaitable[httpx2.AsyncClient]]]:
+async def served(records):
     """Serves a backend, or the records, with settings by keyword; makes clients."""
     async with AsyncExitStack() as stack:
 
-        async def start(
-            backend: GraphDbInterface | None = None,
-            *,
-            hooks: Any = (),
-            observers: Any = (),
-            headers: dict[str, str] | None = None,
-            **settings: Any,
-        ) -> httpx2.AsyncClient:
+        async def start(backend=None, *, hooks=(), observers=(), headers=None, **settings):
             told = ServeSettings(rest=True, **settings)
             graph = await stack.enter_async_context(
                 open_graph(

@@ -1,16 +1,12 @@
 """Access control: the token, the server's names, and the origins of web pages."""
 
-from collections.abc import Awaitable, Callable
-
-import httpx2
 import pytest
 
-Served = Callable[..., Awaitable[httpx2.AsyncClient]]
 ORIGIN = "https://app.example.org"
 
 
 @pytest.mark.parametrize("path", ["/schema", "/docs", "/openapi.json", "/nowhere"])
-async def test_without_the_token_nobody_gets_in(served: Served, path: str) -> None:
+async def test_without_the_token_nobody_gets_in(served, path):
     web = await served(bearer_token="open-sesame")
     for given in ({}, {"Authorization": "Bearer open"}, {"Authorization": "Basic open-sesame"}):
         answer = await web.get(path, headers=given)
@@ -21,7 +17,7 @@ async def test_without_the_token_nobody_gets_in(served: Served, path: str) -> No
         assert "sesame" not in answer.text
 
 
-async def test_with_the_token_answers_are_for_that_client_alone(served: Served) -> None:
+async def test_with_the_token_answers_are_for_that_client_alone(served):
     web = await served(
         bearer_token="open-sesame", headers={"Authorization": "Bearer open-sesame"}, max_age=5
     )
@@ -30,7 +26,7 @@ async def test_with_the_token_answers_are_for_that_client_alone(served: Served) 
     assert (await web.get("/openapi.json")).json()["security"] == [{"token": []}]
 
 
-async def test_a_foreign_name_or_origin_is_turned_away(served: Served) -> None:
+async def test_a_foreign_name_or_origin_is_turned_away(served):
     web = await served(allowed_hosts=["graph.example.org"])
     for headers, status in (
         ({"Host": "evil.example"}, 421),
@@ -50,14 +46,12 @@ async def test_a_foreign_name_or_origin_is_turned_away(served: Served) -> None:
             assert answer.headers["content-type"] == "application/problem+json"
 
 
-async def test_any_name_is_served_where_the_operator_says_so(served: Served) -> None:
+async def test_any_name_is_served_where_the_operator_says_so(served):
     web = await served(allowed_hosts=["*"])
     assert (await web.get("/schema", headers={"Host": "evil.example"})).status_code == 200
 
 
-async def test_links_on_pages_of_other_sites_lead_to_the_description(
-    web: httpx2.AsyncClient,
-) -> None:
+async def test_links_on_pages_of_other_sites_lead_to_the_description(web):
     link = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
     for kind, path, status in (
         ("document", "/docs", 200),
@@ -68,7 +62,7 @@ async def test_links_on_pages_of_other_sites_lead_to_the_description(
         assert answer.status_code == status
 
 
-async def test_cors_is_off_by_default(web: httpx2.AsyncClient) -> None:
+async def test_cors_is_off_by_default(web):
     host = {"Origin": str(web.base_url).rstrip("/")}
     answer = await web.get("/schema", headers=host)
     assert answer.status_code == 200
@@ -79,7 +73,7 @@ async def test_cors_is_off_by_default(web: httpx2.AsyncClient) -> None:
     assert preflight.status_code == 405
 
 
-async def test_pages_of_named_origins_may_ask(served: Served) -> None:
+async def test_pages_of_named_origins_may_ask(served):
     web = await served(cors_origins=[ORIGIN], bearer_token="open-sesame")
     asking = {"Origin": ORIGIN, "Access-Control-Request-Method": "POST"}
     preflight = await web.options("/entities/batch", headers=asking)
@@ -93,13 +87,13 @@ async def test_pages_of_named_origins_may_ask(served: Served) -> None:
     assert (await web.get("/schema", headers={"Origin": "https://evil.example"})).status_code == 403
 
 
-async def test_caches_learn_that_answers_differ_by_origin(served: Served) -> None:
+async def test_caches_learn_that_answers_differ_by_origin(served):
     web = await served(cors_origins=[ORIGIN])
     for headers in ({}, {"Origin": ORIGIN}):
         assert (await web.get("/schema", headers=headers)).headers["vary"] == "Origin"
 
 
-async def test_pages_of_any_origin_may_ask_where_the_operator_says_so(served: Served) -> None:
+async def test_pages_of_any_origin_may_ask_where_the_operator_says_so(served):
     web = await served(cors_origins=["*"])
     answer = await web.get("/schema", headers={"Origin": ORIGIN})
     assert answer.headers["access-control-allow-origin"] == "*"

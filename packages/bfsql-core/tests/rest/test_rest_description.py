@@ -3,10 +3,9 @@
 import asyncio
 import re
 import threading
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
-import httpx2
 import pytest
 import requests
 import schemathesis
@@ -26,7 +25,6 @@ from bfsql.settings import ServeSettings
 
 pytestmark = pytest.mark.slow
 
-Served = Callable[..., Awaitable[httpx2.AsyncClient]]
 
 EXAMPLES = 15
 """Requests tried for each operation."""
@@ -87,7 +85,7 @@ CHECKS = [
 
 
 @pytest.mark.parametrize("mode", GenerationMode)
-def test_no_request_has_an_answer_that_is_not_described(address: str, mode: GenerationMode) -> None:
+def test_no_request_has_an_answer_that_is_not_described(address, mode):
     described = schemathesis.openapi.from_url(f"{address}/openapi.json")
     operations = [found.ok() for found in described.get_all_operations() if isinstance(found, Ok)]
     assert len(operations) == len(ROUTES) + 5, "six tools are one route"
@@ -136,9 +134,7 @@ def leave_out_what_may_be(case: schemathesis.Case[Any]) -> None:
             case.body["max_hops"] = KNOWN["max_hops"]
 
 
-async def test_every_route_is_described_and_every_description_a_route(
-    web: httpx2.AsyncClient,
-) -> None:
+async def test_every_route_is_described_and_every_description_a_route(web):
     described = (await web.get("/openapi.json")).json()
     told = {(verb.upper(), path) for path, verbs in described["paths"].items() for verb in verbs}
     tools = {one for one in told if one[1].startswith("/tools/")}
@@ -149,7 +145,7 @@ async def test_every_route_is_described_and_every_description_a_route(
     assert "security" not in described
 
 
-async def test_the_page_names_every_route_and_loads_nothing(served: Served) -> None:
+async def test_the_page_names_every_route_and_loads_nothing(served):
     web = await served()
     page = await web.get("/docs")
     assert page.headers["content-type"] == "text/html; charset=utf-8"

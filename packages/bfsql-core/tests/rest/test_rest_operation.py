@@ -11,7 +11,7 @@ import pytest
 from bfsql import call
 from bfsql.errors import StoreError, StoreUnavailable
 from bfsql.memory import MemoryBackend
-from bfsql.models import EntityStub, GraphRecord, Node, Omission, Triple
+from bfsql.models import GraphRecord, Node, Omission, Triple
 from bfsql.observer import ObservedCall, Observer
 from bfsql_test_support.hooks import Failing, Hiding, Refusing, Watcher
 
@@ -35,7 +35,7 @@ class Slow(MemoryBackend):
         raise AssertionError("nobody sets the event")
 
 
-async def test_requests_of_every_kind_are_observed_with_their_arguments(served: Served) -> None:
+async def test_requests_of_every_kind_are_observed_with_their_arguments(served):
     class Seen(Observer):
         calls: ClassVar[list[tuple[str, dict[str, Any]]]] = []
 
@@ -55,9 +55,7 @@ async def test_requests_of_every_kind_are_observed_with_their_arguments(served: 
     assert arguments[4]["id"] == "film:9"
 
 
-async def test_a_list_counts_what_it_reads_and_is_within_the_bound_of_memory(
-    served: Served, records: list[GraphRecord]
-) -> None:
+async def test_a_list_counts_what_it_reads_and_is_within_the_bound_of_memory(served, records):
     seen: list[ObservedCall] = []
     accounts: list[object] = []
 
@@ -79,7 +77,7 @@ async def test_a_list_counts_what_it_reads_and_is_within_the_bound_of_memory(
     assert None not in accounts
 
 
-async def test_the_deadline_of_a_call_holds(served: Served, records: list[GraphRecord]) -> None:
+async def test_the_deadline_of_a_call_holds(served, records):
     slow = Slow(records)
     web = await served(slow, deadline=0.2)
     answer = await web.get("/entities/film:1")
@@ -88,9 +86,7 @@ async def test_the_deadline_of_a_call_holds(served: Served, records: list[GraphR
     assert slow.given_up.is_set()
 
 
-async def test_a_client_that_leaves_stops_its_store_queries(
-    served: Served, records: list[GraphRecord]
-) -> None:
+async def test_a_client_that_leaves_stops_its_store_queries(served, records):
     slow = Slow(records)
     web = await served(slow)
     asking = asyncio.ensure_future(web.get("/entities/film:1"))
@@ -142,9 +138,7 @@ async def test_a_broken_store_is_reported_without_its_internals(  # noqa: PLR091
 LEFT_OUT = Omission("film:1", "both", at_least=4_000, reason="the row limit")
 
 
-async def test_what_the_store_left_out_travels_with_every_answer(
-    served: Served, records: list[GraphRecord]
-) -> None:
+async def test_what_the_store_left_out_travels_with_every_answer(served, records):
     class Limited(MemoryBackend):
         async def edges_batch(self, ids: Sequence[str]) -> list[Triple]:
             if "film:1" in ids:
@@ -164,13 +158,9 @@ async def test_what_the_store_left_out_travels_with_every_answer(
     assert "omissions" not in (await web.get("/entities/film:2/relations")).json()
 
 
-async def test_a_search_that_could_not_go_by_meaning_is_kept_by_nobody(
-    served: Served, records: list[GraphRecord]
-) -> None:
+async def test_a_search_that_could_not_go_by_meaning_is_kept_by_nobody(served, records):
     class Nameless(MemoryBackend):
-        async def search_entities(
-            self, query: str, node_types: list[str] | None = None
-        ) -> list[EntityStub]:
+        async def search_entities(self, query, node_types=None):
             call.omitted(Omission(query, "search"))
             return await super().search_entities(query, node_types)
 
@@ -194,9 +184,7 @@ SECRETS = ("Sleepless", "Hanks", "1993", "They met", "doc:1", "0.9")
 
 
 @pytest.mark.parametrize(("verb", "path", "body"), READ)
-async def test_metadata_leaves_no_route_unredacted(
-    served: Served, verb: str, path: str, body: Any
-) -> None:
+async def test_metadata_leaves_no_route_unredacted(served, verb, path, body):
     open_ = await served()
     hidden = await served(hooks=[Hiding(lambda kind, key, metadata: {"seen": kind})])
     for _ in ("cold", "warm"):
@@ -209,8 +197,8 @@ async def test_metadata_leaves_no_route_unredacted(
 
 @pytest.mark.parametrize(("verb", "path", "body"), READ)
 async def test_a_redaction_that_fails_lets_nothing_through_and_nobody_keep_it(
-    served: Served, verb: str, path: str, body: Any
-) -> None:
+    served, verb, path, body
+):
     web = await served(hooks=[Failing()])
     answer = await web.request(verb, path, json=body)
     assert [secret for secret in SECRETS if secret in answer.text] == []
@@ -225,7 +213,7 @@ async def test_a_redaction_that_fails_lets_nothing_through_and_nobody_keep_it(
         }
 
 
-async def test_tools_are_watched_and_refused_as_over_mcp(served: Served) -> None:
+async def test_tools_are_watched_and_refused_as_over_mcp(served):
     watcher = Watcher()
     web = await served(hooks=[watcher, Refusing("Not after midnight.")])
     headers = {"User-Agent": "notebook/1"}
@@ -238,7 +226,7 @@ async def test_tools_are_watched_and_refused_as_over_mcp(served: Served) -> None
     assert seen["outcome"].error == "refused"
 
 
-async def test_a_list_of_entities_is_watched_and_refused_as_a_set(served: Served) -> None:
+async def test_a_list_of_entities_is_watched_and_refused_as_a_set(served):
     watcher = Watcher()
     web = await served(hooks=[watcher])
     answer = await web.get("/entities?type=Film&limit=1")
@@ -251,9 +239,7 @@ async def test_a_list_of_entities_is_watched_and_refused_as_a_set(served: Served
     assert watcher.seen[1]["outcome"].error == "refused"
 
 
-async def test_what_many_ask_at_once_reaches_the_store_once(
-    served: Served, records: list[GraphRecord]
-) -> None:
+async def test_what_many_ask_at_once_reaches_the_store_once(served, records):
     class Counted(MemoryBackend):
         asked = 0
 

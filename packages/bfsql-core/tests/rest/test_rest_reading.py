@@ -1,7 +1,6 @@
 """Every route that reads: its answers, and that they are JSON-LD."""
 
 import json
-from collections.abc import Awaitable, Callable
 from typing import Any
 from urllib.parse import quote, urljoin
 
@@ -13,7 +12,6 @@ from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeRecord, EntityStub, NodeRecord
 from bfsql.models.name_keys import NameKeys
 
-Served = Callable[..., Awaitable[httpx2.AsyncClient]]
 TERM = "urn:bfsql:vocabulary:"
 
 by_rdflib = pytest.mark.filterwarnings("ignore:.*deprecated:DeprecationWarning:rdflib")
@@ -29,7 +27,7 @@ async def read(web: httpx2.AsyncClient, path: str) -> Any:
     return document
 
 
-async def test_an_entity_is_its_metadata_beside_its_identity(web: httpx2.AsyncClient) -> None:
+async def test_an_entity_is_its_metadata_beside_its_identity(web):
     assert await read(web, "/entities/film:1") == {
         "@context": ["../context", {"@base": "../entities/"}],
         "id": "film:1",
@@ -39,7 +37,7 @@ async def test_an_entity_is_its_metadata_beside_its_identity(web: httpx2.AsyncCl
     }
 
 
-async def test_metadata_never_hides_what_belongs_to_the_document(served: Served) -> None:
+async def test_metadata_never_hides_what_belongs_to_the_document(served):
     known = {
         "id": "their own",
         "@type": "T",
@@ -64,7 +62,7 @@ async def test_metadata_never_hides_what_belongs_to_the_document(served: Served)
     assert {"@context": ["../context", declared], **one} == document
 
 
-async def test_values_are_cleaned_as_in_answers(served: Served) -> None:
+async def test_values_are_cleaned_as_in_answers(served):
     known = {"vector": [0.5] * 100, "gone": None, "text": "a\u202eb\x00", "nan": float("nan")}
     web = await served(MemoryBackend([NodeRecord("n", "Thing", known)]))
     document = await read(web, "/entities/n")
@@ -75,9 +73,7 @@ async def test_values_are_cleaned_as_in_answers(served: Served) -> None:
 
 
 @pytest.mark.parametrize(("direction", "count"), [("", 3), ("both", 3), ("in", 3), ("out", 0)])
-async def test_relations_are_those_of_the_direction(
-    web: httpx2.AsyncClient, direction: str, count: int
-) -> None:
+async def test_relations_are_those_of_the_direction(web, direction, count):
     query = f"?direction={direction}" if direction else ""
     document = await read(web, f"/entities/film:1/relations{query}")
     assert document["id"] == "film:1"
@@ -85,7 +81,7 @@ async def test_relations_are_those_of_the_direction(
     assert "next" not in document
 
 
-async def test_pages_of_relations_follow_each_other_to_the_end(served: Served) -> None:
+async def test_pages_of_relations_follow_each_other_to_the_end(served):
     others = [f"o/{number:02} ?" for number in range(25)]
     web = await served(
         MemoryBackend(
@@ -108,29 +104,27 @@ async def test_pages_of_relations_follow_each_other_to_the_end(served: Served) -
     assert (len(seen), pages) == (27, 6)
 
 
-async def test_a_page_of_all_there_is_has_no_next(web: httpx2.AsyncClient) -> None:
+async def test_a_page_of_all_there_is_has_no_next(web):
     assert "next" not in await read(web, "/entities/film:1/relations?limit=3")
 
 
-async def test_evidence_is_what_the_backend_gives(web: httpx2.AsyncClient) -> None:
+async def test_evidence_is_what_the_backend_gives(web):
     document = await read(web, "/entities/film:1/provenance?limit=5")
     assert document["total"] == 1
     assert document["items"][0]["text_span"] == "They met."
     assert document["items"][0]["subject"] == "person:1"
 
 
-async def test_a_search_gives_hits_without_nulls(web: httpx2.AsyncClient) -> None:
+async def test_a_search_gives_hits_without_nulls(web):
     document = await read(web, "/entities?q=tom")
     assert document["results"] == [
         {"id": "person:1", "@type": "Person", "name": "Tom Hanks", "match": "prefix"}
     ]
 
 
-async def test_a_search_gives_as_many_hits_as_it_is_asked_for(served: Served) -> None:
+async def test_a_search_gives_as_many_hits_as_it_is_asked_for(served):
     class Vectors(MemoryBackend):
-        async def search_entities(
-            self, query: str, node_types: list[str] | None = None
-        ) -> list[EntityStub]:
+        async def search_entities(self, query, node_types=None):
             return [
                 EntityStub("a", "T", None, 0.75),
                 EntityStub("b", "T", "B", float("nan")),
@@ -145,7 +139,7 @@ async def test_a_search_gives_as_many_hits_as_it_is_asked_for(served: Served) ->
     ]
 
 
-async def test_hits_say_how_they_match_and_what_tells_namesakes_apart(served: Served) -> None:
+async def test_hits_say_how_they_match_and_what_tells_namesakes_apart(served):
     people = [NodeRecord(f"p:{n}", "Person", {"name": "Tom Hanks"}) for n in (1, 2)]
     others = [NodeRecord("f:1", "Film", {"name": "Big"}), NodeRecord("f:2", "Film", {"name": "Io"})]
     acted = [EdgeRecord(f"p:{n}", "ACTED_IN", f"f:{n}") for n in (1, 2)]
@@ -159,36 +153,29 @@ async def test_hits_say_how_they_match_and_what_tells_namesakes_apart(served: Se
     assert (await read(web, "/entities?q=aspirin"))["results"] == []
 
 
-@pytest.mark.parametrize(
-    ("query", "types"),
-    [
-        ("types=A", {"A"}),
-        ("types=A&types=B", {"A", "B"}),
-        ("types=A,B", {"A", "B"}),
-        ("types=B%2C%20A", {"A", "B"}),
-        ("types=C%2CD", {"C,D"}),
-        ("types=C%2CD&types=A,B", {"A", "B", "C,D"}),
-        ("types=", {"A", "B", "C,D"}),
-        ("types=E", set()),
-    ],
-)
-async def test_types_are_repeated_or_joined_by_commas(
-    served: Served, query: str, types: set[str]
-) -> None:
+async def test_types_are_repeated_or_joined_by_commas(served):
     kinds = ("A", "B", "C,D")
     web = await served(MemoryBackend([NodeRecord(k, k, {"name": "same"}) for k in kinds]))
-    found = (await read(web, f"/entities?q=same&{query}"))["results"]
-    assert {hit["@type"] for hit in found} == types
+    for query, types in {
+        "types=A": {"A"},
+        "types=A&types=B": {"A", "B"},
+        "types=B%2C%20A": {"A", "B"},
+        "types=C%2CD&types=A,B": {"A", "B", "C,D"},
+        "types=": {"A", "B", "C,D"},
+        "types=E": set(),
+    }.items():
+        found = (await read(web, f"/entities?q=same&{query}"))["results"]
+        assert {hit["@type"] for hit in found} == types, query
 
 
-async def test_a_relation_has_its_metadata_evidence_and_all(web: httpx2.AsyncClient) -> None:
+async def test_a_relation_has_its_metadata_evidence_and_all(web):
     query = "subject=person:1&predicate=ACTED_IN&object=film:1"
     document = await read(web, f"/relations?{query}")
     assert document["metadata"]["confidence"] == 0.9
     assert document["metadata"]["provenance"][0]["document_id"] == "doc:1"
 
 
-async def test_the_schema_says_where_batches_are_taken(web: httpx2.AsyncClient) -> None:
+async def test_the_schema_says_where_batches_are_taken(web):
     document = await read(web, "/schema")
     assert document["entity_types"] == ["Film", "Person"]
     assert document["predicates"] == ["ACTED_IN", "DIRECTED"]
@@ -204,7 +191,7 @@ async def test_the_schema_says_where_batches_are_taken(web: httpx2.AsyncClient) 
     }
 
 
-async def test_a_part_of_a_ring_and_some_keys_are_given_as_asked(web: httpx2.AsyncClient) -> None:
+async def test_a_part_of_a_ring_and_some_keys_are_given_as_asked(web):
     ids = ["film:1", "film:2", "person:1"]
     ring = (await web.post("/relations/batch", json={"ids": ids})).json()["relations"]
     for direction in ("out", "in", "both"):
@@ -253,15 +240,13 @@ async def test_a_part_of_a_ring_and_some_keys_are_given_as_asked(web: httpx2.Asy
         ("/entities/batch", {"ids": ["a"], "keys": {}}, "keys"),
     ],
 )
-async def test_a_part_that_is_wrong_is_named(
-    web: httpx2.AsyncClient, path: str, body: Any, argument: str | None
-) -> None:
+async def test_a_part_that_is_wrong_is_named(web, path, body, argument):
     answer = await web.post(path, json=body)
     assert answer.status_code == 400
     assert answer.json().get("argument") == argument
 
 
-async def test_batches_leave_out_what_there_is_not(web: httpx2.AsyncClient) -> None:
+async def test_batches_leave_out_what_there_is_not(web):
     ids = ["film:1", "nobody", "person:3", "film:1"]
     plain = (await web.post("/entities/batch", json={"ids": ids})).json()["results"]
     assert plain == [{"id": "film:1", "@type": "Film"}, {"id": "person:3", "@type": "Person"}]
@@ -276,13 +261,7 @@ async def test_batches_leave_out_what_there_is_not(web: httpx2.AsyncClient) -> N
     assert known["metadata"]["confidence"] == 0.9
 
 
-@pytest.mark.parametrize("path", ["/entities/batch", "/relations/batch"])
-async def test_an_empty_batch_is_an_empty_answer(web: httpx2.AsyncClient, path: str) -> None:
-    [found] = (await web.post(path, json={"ids": []})).json().values()
-    assert found == []
-
-
-async def test_a_tool_gives_the_same_bytes_as_anywhere(web: httpx2.AsyncClient) -> None:
+async def test_a_tool_gives_the_same_bytes_as_anywhere(web):
     answer = await web.post("/tools/bfs_query", json={"seeds": ["film:2"], "max_hops": 1})
     assert answer.headers["content-type"] == "application/json"
     assert answer.json()["node_count"] == 3
@@ -293,41 +272,26 @@ async def test_a_tool_gives_the_same_bytes_as_anywhere(web: httpx2.AsyncClient) 
 
 
 ODD = [
-    "a/b",
-    "a?b=c",
-    "a#b",
-    "a%2Fb",
-    "%",
-    "..",
-    ".",
-    "../schema",
-    " two  words ",
-    "Größe/中/🎬",
-    "e\u0301",
-    "http://example.org/a?b#c",
-    "a;b=c",
-    "a+b&c",
-    "batch",
-    'quote"\\',
-    "tab\tand\nline",
-    "",
+    *("a/b", "a?b=c", "a#b", "a%2Fb", "%", "..", ".", "../schema", " two  words ", "Größe/中/🎬"),
+    *("e\u0301", "http://example.org/a?b#c", "a;b=c", "a+b&c", "batch", 'quote"\\'),
+    *("tab\tand\nline", ""),
 ]
 
 
-@pytest.mark.parametrize("odd", ODD)
-async def test_an_id_may_hold_anything(served: Served, odd: str) -> None:
-    backend = MemoryBackend([NodeRecord(odd, "Thing", {"name": "odd"}), EdgeRecord(odd, odd, odd)])
-    web = await served(backend)
-    path = f"/entities/{quote(odd, safe='').replace('.', '%2E')}"
-    document = await read(web, path)
-    assert (document["id"], document["name"]) == (odd, "odd")
-    relation = {"subject": odd, "predicate": odd, "object": odd}
-    assert (await read(web, f"{path}/relations"))["relations"] == [relation]
-    assert (await read(web, f"{path}/provenance"))["items"] == []
-    alone = (await web.get("/relations", params=relation)).json()
-    assert {**relation, "metadata": {}, "@context": alone["@context"]} == alone
-    batch = await web.post("/entities/batch", json={"ids": [odd]})
-    assert batch.json()["results"] == [{"id": odd, "@type": "Thing"}]
+async def test_an_id_may_hold_anything(served):
+    nodes = [NodeRecord(odd, "Thing", {"name": f"odd {odd}"}) for odd in ODD]
+    web = await served(MemoryBackend([*nodes, *(EdgeRecord(odd, odd, odd) for odd in ODD)]))
+    for odd in ODD:
+        path = f"/entities/{quote(odd, safe='').replace('.', '%2E')}"
+        document = await read(web, path)
+        assert (document["id"], document["name"]) == (odd, nodes[ODD.index(odd)].metadata["name"])
+        relation = {"subject": odd, "predicate": odd, "object": odd}
+        assert (await read(web, f"{path}/relations"))["relations"] == [relation]
+        assert (await read(web, f"{path}/provenance"))["items"] == []
+        alone = (await web.get("/relations", params=relation)).json()
+        assert {**relation, "metadata": {}, "@context": alone["@context"]} == alone
+        batch = await web.post("/entities/batch", json={"ids": [odd]})
+        assert batch.json()["results"] == [{"id": odd, "@type": "Thing"}]
 
 
 async def as_rdf(web: httpx2.AsyncClient, path: str) -> Graph:
@@ -343,7 +307,7 @@ async def as_rdf(web: httpx2.AsyncClient, path: str) -> Graph:
 
 
 @by_rdflib
-async def test_an_entity_is_triples_of_its_metadata(web: httpx2.AsyncClient) -> None:
+async def test_an_entity_is_triples_of_its_metadata(web):
     triples = set(await as_rdf(web, "/entities/film:1"))
     film = URIRef("film:1")
     assert triples == {
@@ -354,7 +318,7 @@ async def test_an_entity_is_triples_of_its_metadata(web: httpx2.AsyncClient) -> 
 
 
 @by_rdflib
-async def test_relations_are_statements(web: httpx2.AsyncClient) -> None:
+async def test_relations_are_statements(web):
     graph = await as_rdf(web, "/entities/person:3/relations")
     [statement] = graph.subjects(RDF.predicate)
     parts = dict(graph.predicate_objects(statement))
@@ -367,7 +331,7 @@ async def test_relations_are_statements(web: httpx2.AsyncClient) -> None:
 
 
 @by_rdflib
-async def test_a_relation_alone_is_a_statement_too(web: httpx2.AsyncClient) -> None:
+async def test_a_relation_alone_is_a_statement_too(web):
     path = "/relations?subject=person:1&predicate=ACTED_IN&object=film:1"
     graph = await as_rdf(web, path)
     [statement] = graph.subjects(RDF.subject, URIRef("person:1"))
@@ -377,17 +341,18 @@ async def test_a_relation_alone_is_a_statement_too(web: httpx2.AsyncClient) -> N
     assert json.loads(str(metadata)) == (await read(web, path))["metadata"]
 
 
-async def test_what_is_about_no_entity_is_plain_json(web: httpx2.AsyncClient) -> None:
+async def test_what_is_about_no_entity_is_plain_json(web):
     for path in ("/schema", "/entities/film:1/provenance"):
         assert "@context" not in await read(web, path)
     for path, asked in (("/entities/batch", {"ids": []}), ("/relations/batch", {"ids": []})):
         answer = await web.post(path, json=asked)
         assert answer.headers["content-type"] == "application/json"
+        assert list(answer.json().values()) == [[]]
 
 
 @by_rdflib
-@pytest.mark.parametrize("odd", ["plain", "a/b", "?q", "#f", "", "ä"])
-async def test_an_id_that_is_no_iri_is_one_iri_in_every_document(served: Served, odd: str) -> None:
+@pytest.mark.parametrize("odd", ["a/b", "?q", "#f", "", "ä"])
+async def test_an_id_that_is_no_iri_is_one_iri_in_every_document(served, odd):
     web = await served(
         MemoryBackend([NodeRecord(odd, "Thing", {"name": odd}), EdgeRecord(odd, "of", odd)])
     )
@@ -402,7 +367,7 @@ async def test_an_id_that_is_no_iri_is_one_iri_in_every_document(served: Served,
 
 
 @by_rdflib
-async def test_odd_names_and_values_are_json_ld_all_the_same(served: Served) -> None:
+async def test_odd_names_and_values_are_json_ld_all_the_same(served):
     known = {"@id": 5, "who": {"id": 7, "@type": [1]}, "list": [[1], [{"@value": {}}]], "a b": "c"}
     web = await served(
         MemoryBackend(
@@ -427,14 +392,14 @@ async def test_odd_names_and_values_are_json_ld_all_the_same(served: Served) -> 
     "path",
     ["/schema", "/context", "/entities?q=tom", "/entities/film:1", "/entities/film:1/relations"],
 )
-async def test_head_is_get_without_the_body(web: httpx2.AsyncClient, path: str) -> None:
+async def test_head_is_get_without_the_body(web, path):
     whole, head = await web.get(path), await web.head(path)
     assert head.content == b""
     for name in ("etag", "cache-control", "content-length", "content-type"):
         assert head.headers[name] == whole.headers[name]
 
 
-async def test_who_has_the_bytes_already_is_told_so(web: httpx2.AsyncClient) -> None:
+async def test_who_has_the_bytes_already_is_told_so(web):
     whole = await web.get("/entities/film:1")
     tag = whole.headers["etag"]
     assert whole.headers["cache-control"] == "public, max-age=60"
@@ -448,7 +413,7 @@ async def test_who_has_the_bytes_already_is_told_so(web: httpx2.AsyncClient) -> 
     assert (batch.status_code, batch.headers["cache-control"]) == (200, "no-store")
 
 
-async def test_entities_are_listed_by_type_and_conditions_in_pages(web: httpx2.AsyncClient) -> None:
+async def test_entities_are_listed_by_type_and_conditions_in_pages(web):
     document = await read(web, "/entities?type=Film&where=name~e&limit=1")
     assert document["count"] == 2
     seen = [*document["results"]]
@@ -475,15 +440,13 @@ async def test_entities_are_listed_by_type_and_conditions_in_pages(web: httpx2.A
         ("type=Film&where=year%5D%20x", "is not one condition"),
     ],
 )
-async def test_what_cannot_be_listed_is_one_sentence(
-    web: httpx2.AsyncClient, query: str, message: str
-) -> None:
+async def test_what_cannot_be_listed_is_one_sentence(web, query, message):
     answer = await web.get(f"/entities?{query}")
     assert answer.status_code == 400
     assert message in answer.json()["detail"]
 
 
-async def test_a_page_begins_behind_an_id_even_if_it_is_gone(web: httpx2.AsyncClient) -> None:
+async def test_a_page_begins_behind_an_id_even_if_it_is_gone(web):
     for after, first in (
         ("", "film:1"),
         ("film:1", "film:2"),
@@ -496,7 +459,7 @@ async def test_a_page_begins_behind_an_id_even_if_it_is_gone(web: httpx2.AsyncCl
     assert (await read(web, "/schema"))["entities"] == "/entities"
 
 
-async def test_types_are_listed_exactly_however_they_are_called(served: Served) -> None:
+async def test_types_are_listed_exactly_however_they_are_called(served):
     types = ["A|B", "T[x=1]", "a,b", "T:*", '"', "film", "Film"]
     web = await served(MemoryBackend([NodeRecord(f"n:{t}", t) for t in types]))
     for name in types:
@@ -506,7 +469,7 @@ async def test_types_are_listed_exactly_however_they_are_called(served: Served) 
     assert (await read(web, "/entities?types=Film,film"))["count"] == 2
 
 
-async def test_the_key_of_a_name_selects_and_shows_it(served: Served) -> None:
+async def test_the_key_of_a_name_selects_and_shows_it(served):
     class Store(MemoryBackend):
         def name_keys(self) -> NameKeys:
             return NameKeys([("Film", "title")], [("Book", "title")])

@@ -5,7 +5,6 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -32,9 +31,7 @@ def graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @contextmanager
-def serving(
-    folder: Path, program: Path, *options: str
-) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def serving(folder, program, *options):
     command = [program, "serve", "--rest", "--port", "0", *options]
     with subprocess.Popen(
         command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -49,7 +46,7 @@ def serving(
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_it_answers_until_it_is_told_to_stop(graph: Path, programs: Path, number: int) -> None:
+def test_it_answers_until_it_is_told_to_stop(graph, programs, number):
     with serving(graph, programs / "bfsql") as (process, address):
         answer = httpx2.get(f"{address}/entities/film:1")
         assert answer.json()["name"] == "Sleepless in Seattle"
@@ -59,7 +56,7 @@ def test_it_answers_until_it_is_told_to_stop(graph: Path, programs: Path, number
     assert "Traceback" not in err
 
 
-def test_its_token_comes_from_a_file(graph: Path, programs: Path) -> None:
+def test_its_token_comes_from_a_file(graph, programs):
     (graph / "token").write_text("open-sesame\n", encoding="utf-8")
     with serving(graph, programs / "bfsql", "--bearer-token-file", "token") as (_, address):
         assert httpx2.get(f"{address}/schema").status_code == 401
@@ -67,7 +64,7 @@ def test_its_token_comes_from_a_file(graph: Path, programs: Path) -> None:
         assert httpx2.get(f"{address}/schema", headers=token).status_code == 200
 
 
-def test_options_of_http_that_have_no_effect_over_stdio_are_named(graph: Path) -> None:
+def test_options_of_http_that_have_no_effect_over_stdio_are_named(graph):
     ended = CliRunner().invoke(bfsql, ["serve", "--port", "8123"])
     assert ended.exit_code == 0
     assert "Option --port has no effect over stdio. Add --transport http." in ended.stderr
@@ -87,9 +84,7 @@ def test_options_of_http_that_have_no_effect_over_stdio_are_named(graph: Path) -
         (["--rest", "--trusted-proxies", "proxy.example.org"], "write 127.0.0.1 or 10.0.0.0/8"),
     ],
 )
-def test_options_that_do_not_go_together_are_refused(
-    graph: Path, options: list[str], says: str
-) -> None:
+def test_options_that_do_not_go_together_are_refused(graph, options, says):
     ended = CliRunner().invoke(bfsql, ["serve", *options])
     assert ended.exit_code == 2
     assert says in ended.stderr
@@ -97,8 +92,8 @@ def test_options_that_do_not_go_together_are_refused(
 
 
 def test_a_file_for_several_servers_may_name_the_transport_of_the_other(
-    graph: Path, programs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    graph, programs, monkeypatch
+):
     monkeypatch.setenv("BFSQL_CONFIG", "bfsql.toml")
     (graph / "bfsql.toml").write_text('transport = "http"\nstateless = true\n', encoding="utf-8")
     with serving(graph, programs / "bfsql") as (_, address):

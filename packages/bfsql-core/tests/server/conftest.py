@@ -1,7 +1,5 @@
 """The films server in memory, as a process on stdio, and as a process over HTTP."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -12,7 +12,7 @@ import sys
 from typing import Any
 
 from bfsql.memory import MemoryBackend
-from bfsql.models import EdgeRecord, EntityStub, GraphRecord, NodeRecord
+from bfsql.models import EdgeRecord, GraphRecord, NodeRecord
 
 RECORDS: list[GraphRecord] = [
     NodeRecord("film:1", "Film", {"name": "Sleepless in Seattle", "year": 1993}),
@@ -42,9 +42,7 @@ class Films(MemoryBackend):
         babble("opened")
         super().__init__(RECORDS)
 
-    async def search_entities(
-        self, query: str, node_types: list[str] | None = None
-    ) -> list[EntityStub]:
+    async def search_entities(self, query, node_types=None):
         babble("searched")
         return await super().search_entities(query, node_types)
 

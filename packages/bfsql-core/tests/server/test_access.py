@@ -58,9 +58,7 @@ def names(**settings: Any) -> AllowedNames:
         (["[::2]:80"], "[::2]", True),
     ],
 )
-def test_a_host_is_compared_as_a_whole(
-    allowed: list[str], host: str | None, answered: bool
-) -> None:
+def test_a_host_is_compared_as_a_whole(allowed, host, answered):
     assert names(allowed_hosts=allowed).allows_host(host) is answered
 
 
@@ -93,9 +91,7 @@ def test_a_host_is_compared_as_a_whole(
         ("http://app.example.org", "127.0.0.1:8000", False),
     ],
 )
-def test_an_origin_is_compared_by_scheme_host_and_port(
-    origin: str | None, host: str, answered: bool
-) -> None:
+def test_an_origin_is_compared_by_scheme_host_and_port(origin, host, answered):
     known = names(
         allowed_hosts=["graph.example.org", "other.example.org:8443"],
         cors_origins=["https://APP.example.org:443"],
@@ -103,20 +99,18 @@ def test_an_origin_is_compared_by_scheme_host_and_port(
     assert known.allows_origin(origin, host) is answered
 
 
-def test_any_name_is_allowed_where_the_operator_says_so() -> None:
+def test_any_name_is_allowed_where_the_operator_says_so():
     assert allowed_names(ServeSettings(allowed_hosts=("*",))) is None
 
 
 @pytest.mark.parametrize("wrong", ["https://graph.example.org", "a/b", "a@b", "a:b", ""])
-def test_a_name_that_no_client_sends_is_refused(wrong: str) -> None:
+def test_a_name_that_no_client_sends_is_refused(wrong):
     with pytest.raises(ConfigurationError, match=r"allowed_hosts has .* write graph\.example\.org"):
         names(allowed_hosts=[wrong])
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.1", "graph.example.org", ""])
-def test_other_machines_are_served_only_with_a_token(
-    host: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_other_machines_are_served_only_with_a_token(host, tmp_path, capsys):
     named: dict[str, Any] = {"host": host, "allowed_hosts": ("graph.example.org",)}
     with pytest.raises(ConfigurationError, match=r"no token is set.*`bfsql token NAME`"):
         check_exposure(ServeSettings(**named))
@@ -130,7 +124,7 @@ def test_other_machines_are_served_only_with_a_token(
 
 
 @pytest.mark.parametrize("value", ["alice one\nbob two\n", "one\ntwo", "one two", "one\ttwo"])
-def test_several_tokens_in_place_of_one_are_refused(value: str) -> None:
+def test_several_tokens_in_place_of_one_are_refused(value):
     with pytest.raises(ValueError, match="set bearer_tokens to a file"):
         ServeSettings(bearer_token=SecretStr(value))
 
@@ -153,7 +147,7 @@ async def subject(verifier: Any, token: str) -> str | None:
     return None if known is None else known.client_id
 
 
-async def test_each_token_has_its_name(tokens: dict[str, str], tmp_path: Path) -> None:
+async def test_each_token_has_its_name(tokens, tmp_path):
     verifier = KnownTokens(tmp_path / "tokens")
     for name, token in tokens.items():
         assert await subject(verifier, token) == name
@@ -163,9 +157,7 @@ async def test_each_token_has_its_name(tokens: dict[str, str], tmp_path: Path) -
         assert await subject(verifier, wrong) is None
 
 
-async def test_a_shared_token_and_a_file_are_both_good(
-    tokens: dict[str, str], tmp_path: Path
-) -> None:
+async def test_a_shared_token_and_a_file_are_both_good(tokens, tmp_path):
     both = ServeSettings(bearer_token=SecretStr("sésame"), bearer_tokens=tmp_path / "tokens")
     verifier = verifier_of(both)
     assert await subject(verifier, tokens["alice"]) == "alice"
@@ -174,9 +166,7 @@ async def test_a_shared_token_and_a_file_are_both_good(
     assert verifier_of(ServeSettings()) is None
 
 
-async def test_the_file_is_read_again_when_it_changes(
-    tokens: dict[str, str], tmp_path: Path
-) -> None:
+async def test_the_file_is_read_again_when_it_changes(tokens, tmp_path):
     path = tmp_path / "tokens"
     verifier = KnownTokens(path)
     new = new_token()
@@ -188,9 +178,7 @@ async def test_the_file_is_read_again_when_it_changes(
     assert await subject(verifier, new) is None
 
 
-async def test_a_broken_file_leaves_the_tokens_in_force_and_says_so_once(
-    tokens: dict[str, str], tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_broken_file_leaves_the_tokens_in_force_and_says_so_once(tokens, tmp_path, caplog):
     path, kept = tmp_path / "tokens", tmp_path / "kept"
     verifier = KnownTokens(path)
     content = path.read_text(encoding="utf-8")
@@ -227,9 +215,7 @@ async def test_a_broken_file_leaves_the_tokens_in_force_and_says_so_once(
         ),
     ],
 )
-def test_a_wrong_file_is_refused_at_the_start_by_line(
-    content: str, says: str, tmp_path: Path
-) -> None:
+def test_a_wrong_file_is_refused_at_the_start_by_line(content, says, tmp_path):
     path = tmp_path / "tokens"
     path.write_text(content, encoding="utf-8")
     with pytest.raises(ConfigurationError, match=says) as refused:
@@ -237,7 +223,7 @@ def test_a_wrong_file_is_refused_at_the_start_by_line(
     assert "sesame" not in str(refused.value)
 
 
-def test_a_name_may_have_several_tokens(tmp_path: Path) -> None:
+def test_a_name_may_have_several_tokens(tmp_path):
     path = tmp_path / "tokens"
     path.write_text("".join(f"alice sha256:{n:064x}\n" for n in range(10_000)), encoding="utf-8")
     assert len(read_tokens(path)) == 10_000
@@ -245,6 +231,6 @@ def test_a_name_may_have_several_tokens(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "two words", "#x", "a" * 65, "a\nb"])
-def test_a_name_that_no_line_can_have_is_refused(name: str) -> None:
+def test_a_name_that_no_line_can_have_is_refused(name):
     with pytest.raises(ConfigurationError, match="cannot be used"):
         token_line(name, "x")

@@ -1,7 +1,5 @@
 """Admission: bounds hold, places are shared fairly, and departed clients take no memory."""
 
-from __future__ import annotations
-
 import asyncio
 import tracemalloc
 from collections import Counter

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from mcp import Client, StdioServerParameters
+from mcp import Client
 from mcp_types import CallToolResult, TextContent
 
 from bfsql.memory import MemoryBackend
@@ -56,9 +56,7 @@ def texts(result: CallToolResult) -> list[str]:
 
 
 @pytest.mark.parametrize(("tool", "arguments"), CALLS[:-1])
-async def test_structured_content_says_what_the_text_says(
-    ask: Ask, tool: str, arguments: dict[str, Any]
-) -> None:
+async def test_structured_content_says_what_the_text_says(ask, tool, arguments):
     result = await ask(tool, arguments)
     assert not result.is_error
     said = json.loads(texts(result)[0])
@@ -71,7 +69,7 @@ async def test_structured_content_says_what_the_text_says(
         assert result.structured_content == said
 
 
-async def test_a_null_score_stays_in_the_structured_content(ask: Ask) -> None:
+async def test_a_null_score_stays_in_the_structured_content(ask):
     result = await ask("search_entities", {"query": "Meg Ryan"})
     assert result.structured_content["result"][0]["score"] is None
 
@@ -87,9 +85,7 @@ async def test_a_null_score_stays_in_the_structured_content(ask: Ask) -> None:
         ("no_such_tool", {}, "bfs_query"),
     ],
 )
-async def test_what_cannot_be_answered_is_refused_in_a_sentence(
-    ask: Ask, tool: str, arguments: dict[str, Any], says: str
-) -> None:
+async def test_what_cannot_be_answered_is_refused_in_a_sentence(ask, tool, arguments, says):
     result = await ask(tool, arguments)
     assert result.is_error
     assert result.structured_content is None
@@ -100,17 +96,17 @@ async def test_what_cannot_be_answered_is_refused_in_a_sentence(
 
 @pytest.mark.parametrize("seeds", ["film:1", '["film:1"]', ["film:1"]])
 @pytest.mark.parametrize("hops", [1, "1", 1.0])
-async def test_what_can_only_mean_one_thing_is_taken(ask: Ask, seeds: object, hops: object) -> None:
+async def test_what_can_only_mean_one_thing_is_taken(ask, seeds, hops):
     result = await ask("bfs_query", {"seeds": seeds, "max_hops": hops})
     assert not result.is_error
     assert result.structured_content["node_count"] == 4
 
 
-async def test_a_tool_without_arguments_may_be_called_without_any(ask: Ask) -> None:
+async def test_a_tool_without_arguments_may_be_called_without_any(ask):
     assert not (await ask("describe_schema")).is_error
 
 
-async def test_an_unexpected_fault_shows_an_id_and_no_internals() -> None:
+async def test_an_unexpected_fault_shows_an_id_and_no_internals():
     class Broken(MemoryBackend):
         async def edges_batch(self, ids: object) -> list[Any]:
             raise RuntimeError("secret dsn")
@@ -125,9 +121,7 @@ async def test_an_unexpected_fault_shows_an_id_and_no_internals() -> None:
 
 
 @pytest.mark.parametrize("era", ["auto", "legacy"])
-async def test_the_same_call_gives_the_same_bytes_on_every_transport(
-    era: str, stdio: Callable[..., StdioServerParameters], over_http: Callable[..., Any]
-) -> None:
+async def test_the_same_call_gives_the_same_bytes_on_every_transport(era, stdio, over_http):
     async with Client(stdio(), mode=era) as client:
         on_stdio = [texts(await client.call_tool(*call)) for call in CALLS]
     async with Client(over_http().url, mode=era) as client:
@@ -138,9 +132,7 @@ async def test_the_same_call_gives_the_same_bytes_on_every_transport(
     assert "e-m@il für Dich" in on_stdio[4][0]
 
 
-async def test_answers_in_lines_come_without_structured_content_and_schemas(
-    films: MemoryBackend,
-) -> None:
+async def test_answers_in_lines_come_without_structured_content_and_schemas(films):
     server = create_server(films, limits=Limits(answer_format="lines"))
     async with Client(server) as client:
         listed = await client.list_tools()

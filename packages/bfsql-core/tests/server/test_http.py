@@ -2,7 +2,6 @@
 
 import json
 import socket
-from collections.abc import Callable
 from typing import Any
 
 import httpx2
@@ -13,7 +12,7 @@ from mcp.client.streamable_http import streamable_http_client
 pytestmark = pytest.mark.slow  # each test starts a server
 
 
-def test_a_port_in_use_is_one_sentence(refused: Callable[..., str]) -> None:
+def test_a_port_in_use_is_one_sentence(refused):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         said = refused(transport="http", port=port)
@@ -21,11 +20,11 @@ def test_a_port_in_use_is_one_sentence(refused: Callable[..., str]) -> None:
     assert "choose another port" in said
 
 
-def test_other_machines_are_let_in_only_with_a_name(refused: Callable[..., str]) -> None:
+def test_other_machines_are_let_in_only_with_a_name(refused):
     assert "allowed_hosts" in refused(transport="http", host="0.0.0.0")
 
 
-async def test_a_foreign_host_or_origin_is_turned_away(over_http: Callable[..., Any]) -> None:
+async def test_a_foreign_host_or_origin_is_turned_away(over_http):
     running = over_http(allowed_hosts=["graph.example.org"])
     async with httpx2.AsyncClient() as http:
         answers = [
@@ -39,9 +38,7 @@ async def test_a_foreign_host_or_origin_is_turned_away(over_http: Callable[..., 
     assert answers == [421, 403, 400]
 
 
-async def test_its_address_says_what_it_is_and_how_a_client_is_connected(
-    over_http: Callable[..., Any],
-) -> None:
+async def test_its_address_says_what_it_is_and_how_a_client_is_connected(over_http):
     root, guarded = (
         over_http(**settings).url.removesuffix("/mcp")
         for settings in ({}, {"bearer_token": "open-sesame"})
@@ -61,7 +58,7 @@ async def test_its_address_says_what_it_is_and_how_a_client_is_connected(
         assert (await http.get(f"{guarded}/", headers=token)).text == shown.text
 
 
-async def test_without_the_token_nobody_gets_in(over_http: Callable[..., Any]) -> None:
+async def test_without_the_token_nobody_gets_in(over_http):
     running = over_http(bearer_token="open-sesame")
     async with httpx2.AsyncClient() as http:
         for headers in (
@@ -77,7 +74,7 @@ async def test_without_the_token_nobody_gets_in(over_http: Callable[..., Any]) -
 
 
 @pytest.mark.parametrize("era", ["auto", "legacy"])
-async def test_with_the_token_a_client_is_served(over_http: Callable[..., Any], era: str) -> None:
+async def test_with_the_token_a_client_is_served(over_http, era):
     running = over_http(bearer_token="open-sesame")
     headers = {"Authorization": "Bearer open-sesame"}
     async with (
@@ -87,16 +84,14 @@ async def test_with_the_token_a_client_is_served(over_http: Callable[..., Any], 
         assert not (await client.call_tool("describe_schema", {})).is_error
 
 
-async def test_a_request_that_is_too_large_is_turned_away(over_http: Callable[..., Any]) -> None:
+async def test_a_request_that_is_too_large_is_turned_away(over_http):
     running = over_http(max_request_bytes=1_000)
     async with httpx2.AsyncClient() as http:
         answer = await http.post(running.url, json={"padding": "x" * 2_000})
     assert answer.status_code == 413
 
 
-async def test_a_lone_surrogate_in_a_request_is_refused_and_the_server_lives_on(
-    over_http: Callable[..., Any],
-) -> None:
+async def test_a_lone_surrogate_in_a_request_is_refused_and_the_server_lives_on(over_http):
     running = over_http()
     answer = await posted(running.url, "describe_entity", b'{"id": "\\ud800"}')
     assert answer["result"]["isError"] is True
@@ -104,9 +99,7 @@ async def test_a_lone_surrogate_in_a_request_is_refused_and_the_server_lives_on(
         assert not (await client.call_tool("describe_schema", {})).is_error
 
 
-async def test_arguments_that_are_no_object_are_a_protocol_error(
-    over_http: Callable[..., Any],
-) -> None:
+async def test_arguments_that_are_no_object_are_a_protocol_error(over_http):
     answer = await posted(over_http().url, "describe_schema", b'["film:1"]')
     assert answer["error"]["message"] == "Invalid request parameters"
 

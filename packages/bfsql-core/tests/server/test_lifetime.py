@@ -7,14 +7,14 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 import uvicorn
-from mcp import Client, StdioServerParameters
+from mcp import Client
 
 from bfsql.errors import StoreError
 from bfsql.memory import MemoryBackend
@@ -48,9 +48,7 @@ class Slow(MemoryBackend):
 
 
 @ERAS
-async def test_a_backend_is_opened_and_closed_once_with_the_server(
-    records: list[NodeRecord | EdgeRecord], era: str
-) -> None:
+async def test_a_backend_is_opened_and_closed_once_with_the_server(records, era):
     happened: list[str] = []
 
     class Watched(MemoryBackend):
@@ -70,9 +68,7 @@ async def test_a_backend_is_opened_and_closed_once_with_the_server(
     assert happened == ["opened films", "closed"]
 
 
-async def test_over_http_all_clients_share_one_open_backend(
-    records: list[NodeRecord | EdgeRecord],
-) -> None:
+async def test_over_http_all_clients_share_one_open_backend(records):
     opened: list[MemoryBackend] = []
 
     def factory() -> MemoryBackend:
@@ -91,18 +87,14 @@ async def test_over_http_all_clients_share_one_open_backend(
 
 
 @ERAS
-async def test_a_call_that_the_client_gives_up_stops_its_store_queries(
-    records: list[NodeRecord | EdgeRecord], era: str
-) -> None:
+async def test_a_call_that_the_client_gives_up_stops_its_store_queries(records, era):
     slow = Slow(records)
     async with Client(create_server(slow), mode=era) as client:
         await given_up(client, slow)
 
 
 @ERAS
-async def test_over_http_a_call_that_the_client_gives_up_stops_its_store_queries(
-    records: list[NodeRecord | EdgeRecord], era: str
-) -> None:
+async def test_over_http_a_call_that_the_client_gives_up_stops_its_store_queries(records, era):
     slow = Slow(records)
     async with served(create_server(slow)) as url, Client(url, mode=era) as client:
         await given_up(client, slow)
@@ -134,7 +126,7 @@ async def served(server: BfsqlServer) -> AsyncIterator[str]:
 # --- as processes -------------------------------------------------------------
 
 
-def test_standard_output_carries_json_rpc_and_nothing_else() -> None:
+def test_standard_output_carries_json_rpc_and_nothing_else():
     requests = [
         message(1, "initialize", HELLO),
         INITIALIZED,
@@ -158,7 +150,7 @@ def test_standard_output_carries_json_rpc_and_nothing_else() -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_on_stdio_a_signal_closes_the_store_and_ends_with_0(number: int, programs: Path) -> None:
+def test_on_stdio_a_signal_closes_the_store_and_ends_with_0(number, programs):
     with stdio_process(programs / "python") as process:
         assert process.stdin
         assert process.stdout
@@ -172,14 +164,14 @@ def test_on_stdio_a_signal_closes_the_store_and_ends_with_0(number: int, program
         assert process.stdout.read() == ""
 
 
-def test_a_client_that_goes_away_at_once_leaves_no_traceback(programs: Path) -> None:
+def test_a_client_that_goes_away_at_once_leaves_no_traceback(programs):
     with stdio_process(programs / "python") as process:
         _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0
     assert "Traceback" not in err
 
 
-def test_noise_on_standard_input_does_not_end_the_server(programs: Path) -> None:
+def test_noise_on_standard_input_does_not_end_the_server(programs):
     lines = ["this is no JSON", '{"jsonrpc": "2.0", "id": 1}', '"\\ud800"']
     lines.append(json.dumps(message(7, "initialize", HELLO)))
     with stdio_process(programs / "python") as process:
@@ -197,9 +189,7 @@ def test_noise_on_standard_input_does_not_end_the_server(programs: Path) -> None
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-async def test_over_http_a_signal_closes_the_store_and_ends_with_0(
-    over_http: Callable[..., Any], number: int
-) -> None:
+async def test_over_http_a_signal_closes_the_store_and_ends_with_0(over_http, number):
     running = over_http()
     async with Client(running.url) as client:
         assert not (await client.call_tool("describe_schema", {})).is_error
@@ -208,9 +198,7 @@ async def test_over_http_a_signal_closes_the_store_and_ends_with_0(
     assert "write: closed" in out
 
 
-async def test_a_store_that_cannot_be_opened_says_why(
-    stdio: Callable[..., StdioServerParameters],
-) -> None:
+async def test_a_store_that_cannot_be_opened_says_why(stdio):
     def factory() -> MemoryBackend:
         raise StoreError("There is no graph here.")
 

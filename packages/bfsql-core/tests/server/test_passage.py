@@ -1,14 +1,12 @@
 """Answers that pass the SDK as marks, over HTTP."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from bfsql.answers import list_answer
 from bfsql.server.passage import with_passages
 
 
-async def test_a_response_has_its_new_length_and_all_other_headers() -> None:
+async def test_a_response_has_its_new_length_and_all_other_headers():
     answer, sent = list_answer([{"id": "\u00e9"}], []), list[Any]()
 
     async def app(scope: Any, receive: Any, send: Any) -> None:

@@ -5,23 +5,19 @@ If a release of the SDK changes it, the test says what has to be adapted in
 """
 
 import asyncio
-from typing import Any
 from weakref import WeakSet
 
 from mcp import Client
 from mcp.server.connection import Connection
-from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
-from mcp_types import ListToolsResult, PaginatedRequestParams, ToolListChangedNotification
+from mcp_types import ListToolsResult, ToolListChangedNotification
 
 
 async def test_a_request_of_a_session_names_the_connection_that_notifies_its_client():
     connections: WeakSet[Connection] = WeakSet()
     changes: asyncio.Queue[object] = asyncio.Queue()
 
-    async def list_tools(
-        ctx: ServerRequestContext[Any, Any], params: PaginatedRequestParams | None
-    ) -> ListToolsResult:
+    async def list_tools(ctx, params):
         connections.add(ctx.session._connection)
         return ListToolsResult(tools=[])
 

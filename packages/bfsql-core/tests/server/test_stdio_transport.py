@@ -98,9 +98,7 @@ def ping(number: Any) -> bytes:
     ],
     ids=lambda value: str(value)[:30],
 )
-async def test_what_is_no_message_is_answered_and_the_next_is_served(
-    line: bytes, code: int
-) -> None:
+async def test_what_is_no_message_is_answered_and_the_next_is_served(line, code):
     async with talking() as talk:
         await talk.send(line, b"", ping("next"))
         answer = await talk.read()
@@ -108,7 +106,7 @@ async def test_what_is_no_message_is_answered_and_the_next_is_served(
         assert (await talk.take()).id == "next"
 
 
-async def test_an_id_in_use_is_refused_and_nothing_is_lost() -> None:
+async def test_an_id_in_use_is_refused_and_nothing_is_lost():
     async with talking() as talk:
         await talk.send(ping(1), ping(1), ping(2))
         assert (await talk.take()).id == 1
@@ -123,7 +121,7 @@ async def test_an_id_in_use_is_refused_and_nothing_is_lost() -> None:
         assert (await talk.take()).id == 1
 
 
-async def test_many_unanswered_requests_keep_further_ones_waiting() -> None:
+async def test_many_unanswered_requests_keep_further_ones_waiting():
     async with talking() as talk:
         await talk.send(*map(ping, range(MAX_UNANSWERED + 2)))
         for number in range(MAX_UNANSWERED):
@@ -138,7 +136,7 @@ async def test_many_unanswered_requests_keep_further_ones_waiting() -> None:
         assert (await talk.take()).id == MAX_UNANSWERED + 1
 
 
-async def test_a_request_that_is_cancelled_is_waited_for_no_more() -> None:
+async def test_a_request_that_is_cancelled_is_waited_for_no_more():
     async with talking() as talk:
         await talk.send(ping(1))
         await talk.take()
@@ -161,7 +159,7 @@ async def answered(talk: Talk, item: Any) -> None:
     await talk.answers.send(SessionMessage(message))
 
 
-async def test_an_answer_is_written_in_place_of_its_marks() -> None:
+async def test_an_answer_is_written_in_place_of_its_marks():
     async with talking() as talk:
         await talk.send(ping(1), ping(1))
         item = await talk.requests.receive()
@@ -172,7 +170,7 @@ async def test_an_answer_is_written_in_place_of_its_marks() -> None:
     assert said["structuredContent"] == ANSWER.content
 
 
-async def test_a_cancelled_request_is_not_answered() -> None:
+async def test_a_cancelled_request_is_not_answered():
     async with talking() as talk:
         await talk.send(ping(1))
         await talk.take()

@@ -22,16 +22,14 @@ def files() -> Iterator[None]:
     ("limit", "wanted", "expected"),
     [(2_000, None, MAX_CONNECTIONS), (1_024, None, 768), (256, None, 192), (2_000, 5, 5)],
 )
-def test_connections_leave_files_for_the_store(
-    limit: int, wanted: int | None, expected: int
-) -> None:
+def test_connections_leave_files_for_the_store(limit, wanted, expected):
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (limit, most))
     assert most_connections(wanted) == expected
 
 
 @pytest.mark.usefixtures("files")
-def test_more_connections_than_files_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+def test_more_connections_than_files_is_a_warning(caplog):
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (256, most))
     with caplog.at_level(logging.WARNING):

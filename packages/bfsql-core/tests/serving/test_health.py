@@ -1,7 +1,5 @@
 """Health of a server whose event loop or store does not answer."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 import threading
@@ -10,7 +8,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import httpx2
-import pytest
 
 from bfsql.graph import Graph, open_graph
 from bfsql.memory import MemoryBackend
@@ -33,7 +30,7 @@ async def get(url: str, seconds: float = 10) -> httpx2.Response:
     return await asyncio.to_thread(httpx2.get, url, timeout=seconds)
 
 
-async def test_health_is_answered_while_the_event_loop_does_not_run() -> None:
+async def test_health_is_answered_while_the_event_loop_does_not_run():
     answers: list[tuple[int, float]] = []
 
     def probe(url: str, path: str) -> None:
@@ -53,7 +50,7 @@ async def test_health_is_answered_while_the_event_loop_does_not_run() -> None:
     assert [(status, seconds < 4) for status, seconds in answers] == [(200, True)] * 2
 
 
-async def test_readiness_never_waits_for_the_store(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_readiness_never_waits_for_the_store(monkeypatch):
     silent = asyncio.Event()
 
     async def ping(_: MemoryBackend) -> None:
@@ -76,7 +73,7 @@ async def test_readiness_never_waits_for_the_store(monkeypatch: pytest.MonkeyPat
         assert document["age"] < 10
 
 
-async def test_a_check_that_is_too_old_and_an_event_loop_that_hangs_are_faults() -> None:
+async def test_a_check_that_is_too_old_and_an_event_loop_that_hangs_are_faults():
     async with open_graph(MemoryBackend([])) as graph:
         health = Health(LiveGraph(graph, ServeSettings(transport="http")))
         checking = asyncio.ensure_future(health.check())
@@ -89,7 +86,7 @@ async def test_a_check_that_is_too_old_and_an_event_loop_that_hangs_are_faults()
         checking.cancel()
 
 
-async def test_the_admin_port_closes_although_a_client_stays_connected() -> None:
+async def test_the_admin_port_closes_although_a_client_stays_connected():
     async with open_graph(MemoryBackend([])) as graph:
         async with admin(graph) as url:
             address = "127.0.0.1", int(url.rpartition(":")[2])

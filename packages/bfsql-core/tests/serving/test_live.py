@@ -1,14 +1,10 @@
 """The graph of a server whose store changes."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
-
-import pytest
 
 from bfsql.graph import Graph, open_graph
 from bfsql.memory import MemoryBackend
@@ -53,7 +49,7 @@ async def until(graph: live.LiveGraph, wanted: str) -> None:
             await asyncio.sleep(0.01)
 
 
-async def test_a_cancelled_opening_reports_nothing() -> None:
+async def test_a_cancelled_opening_reports_nothing():
     reports: list[Any] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, report: reports.append(report))
     store = Store()
@@ -69,9 +65,7 @@ async def test_a_cancelled_opening_reports_nothing() -> None:
     assert not reports
 
 
-async def test_the_end_does_not_wait_for_a_graph_that_is_being_opened(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_the_end_does_not_wait_for_a_graph_that_is_being_opened(monkeypatch):
     monkeypatch.setattr(live, "FOLLOW_SECONDS", 0.1)
     store = Store()
     async with asyncio.timeout(30), live.open_live(store.open, ServeSettings()) as graph:
@@ -80,7 +74,7 @@ async def test_the_end_does_not_wait_for_a_graph_that_is_being_opened(
         assert store.opening == 1
 
 
-async def test_calls_wait_for_a_slow_store_once(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_calls_wait_for_a_slow_store_once(monkeypatch):
     monkeypatch.setattr(live, "FOLLOW_SECONDS", 0.5)
     time, store = asyncio.get_running_loop().time, Store()
     async with live.open_live(store.open, ServeSettings()) as graph:

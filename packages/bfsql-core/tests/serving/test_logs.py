@@ -20,13 +20,10 @@ from bfsql.settings import ServeSettings
 
 FORGED = "x\n2026-01-01 00:00:00,000 ERROR bfsql: forged\x1b[2J\u2028\u202e"
 SECRETS = (
-    "bolt://neo4j:pw-1@host:7687",
-    "https://host/sparql?query=x&apikey=pw-2",
-    "https://host/a?access_token=pw-3&x=1",
-    "Authorization: Bearer pw-4-abcdefgh",
+    *("bolt://neo4j:pw-1@host:7687", "https://host/sparql?query=x&apikey=pw-2"),
+    *("https://host/a?access_token=pw-3&x=1", "Authorization: Bearer pw-4-abcdefgh"),
     "postgresql://u:pw-5@h/db?sslmode=x",
-    "host=h user=u password=pw-6",
-    "the shared one: open-sesame",
+    *("host=h user=u password=pw-6", "the shared one: open-sesame"),
 )
 
 
@@ -54,14 +51,14 @@ def raised(error: Exception) -> Exception:
 
 
 @pytest.mark.parametrize("form", ["text", "json"])
-def test_a_record_is_a_line_whatever_is_in_it(form: str) -> None:
+def test_a_record_is_a_line_whatever_is_in_it(form):
     line = logged(FORGED, form=form, fields={"client": FORGED, "arguments": (FORGED, "b")})
     assert line.isprintable()
     assert "\\n2026" in line
 
 
 @pytest.mark.parametrize("form", ["text", "json"])
-def test_a_fault_has_its_traceback_and_the_id_of_its_call(form: str) -> None:
+def test_a_fault_has_its_traceback_and_the_id_of_its_call(form):
     with call.scope(request_id="abc"):
         written = logged("it failed", form=form, fault=raised(RuntimeError(FORGED)))
     first, *others = written.split("\n")
@@ -75,7 +72,7 @@ def test_a_fault_has_its_traceback_and_the_id_of_its_call(form: str) -> None:
 
 @pytest.mark.parametrize("form", ["text", "json"])
 @pytest.mark.parametrize("text", SECRETS)
-def test_secrets_are_hidden_wherever_they_stand(form: str, text: str) -> None:
+def test_secrets_are_hidden_wherever_they_stand(form, text):
     fields = {"client": text, "arguments": [text], "more": {"dsn": text}}
     written = logged(text, form=form, fields=fields, fault=raised(RuntimeError(text)))
     assert "pw-" not in written
@@ -83,14 +80,12 @@ def test_secrets_are_hidden_wherever_they_stand(form: str, text: str) -> None:
     assert "**********" in written
 
 
-def test_what_is_no_secret_is_left_alone() -> None:
+def test_what_is_no_secret_is_left_alone():
     line = logged("max_tokens=500 is no key of basic queries?", form="text")
     assert line.endswith("max_tokens=500 is no key of basic queries?")
 
 
-def test_a_line_a_call_names_arguments_and_shows_values_only_where_that_is_wanted(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_line_a_call_names_arguments_and_shows_values_only_where_that_is_wanted(capsys):
     before = logging.getLogger().handlers[:], logging.getLogger().level
     try:
         for values in (False, True):
@@ -122,9 +117,7 @@ def test_a_line_a_call_names_arguments_and_shows_values_only_where_that_is_wante
         ({"seeds": None}, None),
     ],
 )
-def test_a_line_a_call_counts_seeds_and_what_is_answered(
-    caplog: pytest.LogCaptureFixture, arguments: dict[str, Any], seeds: int | None
-) -> None:
+def test_a_line_a_call_counts_seeds_and_what_is_answered(caplog, arguments, seeds):
     rows = {"nodes": 3, "edges": 2}
     seen = ObservedCall("id-1", "bfs_query", arguments, None, arguments, 0.1, None, rows=rows)
     with caplog.at_level(logging.INFO):
@@ -137,9 +130,7 @@ def test_a_line_a_call_counts_seeds_and_what_is_answered(
 
 
 @given(st.lists(st.floats(0.0001, 50), min_size=1, max_size=200), st.sampled_from([0.5, 0.99]))
-def test_buckets_bound_the_quantiles_that_prometheus_computes(
-    seconds: list[float], quantile: float
-) -> None:
+def test_buckets_bound_the_quantiles_that_prometheus_computes(seconds, quantile):
     """As `histogram_quantile`: linear within the bucket in which the rank is."""
     durations = Histogram()
     for one in seconds:
@@ -175,9 +166,7 @@ GROUP = ExceptionGroup("of a task group", [anyio.ClosedResourceError()])
     [ClientDisconnect(), anyio.ClosedResourceError(), ExceptionGroup("of another", [GROUP])],
     ids=repr,
 )
-def test_a_client_that_leaves_is_no_traceback(
-    fault: Exception, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_client_that_leaves_is_no_traceback(fault, caplog):
     with caplog.at_level(logging.INFO):
         logged, record = filtered("mcp.server.streamable_http", "Error in SSE writer", fault)
     assert (logged, record.levelname, record.exc_info) == (True, "INFO", None)
@@ -194,9 +183,7 @@ def test_a_client_that_leaves_is_no_traceback(
         ("mcp.shared.jsonrpc_dispatcher", "handler for 'tools/call' raised", True),
     ],
 )
-def test_no_internal_error_is_taken_for_a_client_that_left(
-    logger: str, message: str, traceback: bool
-) -> None:
+def test_no_internal_error_is_taken_for_a_client_that_left(logger, message, traceback):
     """A store accessed over HTTP may raise the same exceptions as a client's connection."""
     logged, record = filtered(logger, message, anyio.BrokenResourceError())
     assert logged
@@ -204,14 +191,14 @@ def test_no_internal_error_is_taken_for_a_client_that_left(
     assert bool(record.exc_info) is traceback
 
 
-def test_an_error_beside_that_of_a_client_keeps_its_traceback() -> None:
+def test_an_error_beside_that_of_a_client_keeps_its_traceback():
     both = ExceptionGroup("of a task group", [anyio.ClosedResourceError(), ValueError("a fault")])
     logged, record = filtered("mcp.server.streamable_http", "SSE response error", both)
     assert logged
     assert record.exc_info
 
 
-def test_metrics_without_their_library_are_an_import_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_metrics_without_their_library_are_an_import_error(monkeypatch):
     text, _ = exposition(Metrics(), [Reading("bfsql_draining", "Whether.", value=False)], "")
     assert b"bfsql_draining 0.0" in text
     monkeypatch.setitem(sys.modules, "prometheus_client", None)
@@ -219,7 +206,7 @@ def test_metrics_without_their_library_are_an_import_error(monkeypatch: pytest.M
         exposition(Metrics(), [], "")
 
 
-def test_libraries_log_all_they_have_after_a_reload_to_debug() -> None:
+def test_libraries_log_all_they_have_after_a_reload_to_debug():
     before = logging.getLogger().handlers[:], logging.getLogger().level
     library = logging.getLogger("uvicorn")
     try:

@@ -1,7 +1,5 @@
 """The HTTP requests that a server is answering when it is stopped."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 
@@ -37,9 +35,7 @@ class Exchange:
 
 
 @pytest.mark.parametrize(("waiting", "status"), [(False, 200), (True, 503)])
-async def test_a_request_that_arrives_at_the_end_of_a_drain_is_answered(
-    waiting: bool, status: int
-) -> None:
+async def test_a_request_that_arrives_at_the_end_of_a_drain_is_answered(waiting, status):
     """The application answers in the protocol's own terms, unless the server's time is over."""
     read, go_on = asyncio.Event(), asyncio.Event()
 
@@ -63,7 +59,7 @@ async def test_a_request_that_arrives_at_the_end_of_a_drain_is_answered(
     assert (whole.status, half.status) == (status, 503)
 
 
-async def test_a_request_that_was_not_read_yet_is_answered_by_the_application() -> None:
+async def test_a_request_that_was_not_read_yet_is_answered_by_the_application():
     """It may have arrived in full: on a busy machine, reading it may take a while."""
     began, go_on = asyncio.Event(), asyncio.Event()
 
@@ -83,7 +79,7 @@ async def test_a_request_that_was_not_read_yet_is_answered_by_the_application() 
     assert exchange.status == 200
 
 
-async def test_a_request_leaves_no_reference_cycle() -> None:
+async def test_a_request_leaves_no_reference_cycle():
     """The request holds uvicorn's request, which holds the scope; so the scope must not hold it."""
 
     async def application(_: Any, receive: Any, send: Any) -> None:
@@ -97,7 +93,7 @@ async def test_a_request_leaves_no_reference_cycle() -> None:
     assert set(exchange.scope) == {"type", "method", "headers"}
 
 
-async def test_a_call_that_is_being_ended_is_ended_once() -> None:
+async def test_a_call_that_is_being_ended_is_ended_once():
     calls, ending, unwound = Calls(), asyncio.Event(), asyncio.Event()
 
     async def slow_to_end() -> None:

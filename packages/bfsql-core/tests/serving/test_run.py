@@ -1,7 +1,5 @@
 """The process in which a graph is served."""
 
-from __future__ import annotations
-
 import gc
 import sys
 from contextlib import asynccontextmanager
@@ -17,7 +15,7 @@ def settings_of_the_interpreter() -> tuple[object, ...]:
     return gc.get_threshold(), gc.get_freeze_count() > 0, sys.getswitchinterval()
 
 
-async def test_the_settings_of_the_interpreter_are_undone_when_serving_ends() -> None:
+async def test_the_settings_of_the_interpreter_are_undone_when_serving_ends():
     gc.unfreeze()  # what the tests consist of is frozen after their collection
     before = settings_of_the_interpreter()
 

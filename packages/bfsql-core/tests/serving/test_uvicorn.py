@@ -4,8 +4,6 @@ If a release of uvicorn changes any of it, a test here says what has to be adapt
 `bfsql.serving.connections` or `bfsql.serving.draining`.
 """
 
-from __future__ import annotations
-
 import asyncio
 import signal
 import socket
@@ -27,7 +25,7 @@ HEAD = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\n"
 class Probe(H11Protocol):
     """Records what uvicorn calls, and in which state the connection is then."""
 
-    made: list[Probe]
+    made: "list[Probe]"
     before: Any = "unset"
     """The transport before the connection is made."""
 
@@ -123,14 +121,14 @@ async def running() -> AsyncIterator[Running]:
                 await serving
 
 
-async def test_a_protocol_has_a_transport_only_after_its_connection_was_made() -> None:
+async def test_a_protocol_has_a_transport_only_after_its_connection_was_made():
     """A refused connection is one that `H11Protocol.connection_made` was not called for."""
     async with running() as one:
         assert one.protocol.before is None
         assert one.protocol.loop is asyncio.get_running_loop()
 
 
-async def test_what_was_received_is_parsed_when_data_received_returns() -> None:
+async def test_what_was_received_is_parsed_when_data_received_returns():
     """The states of `conn`, an `h11.Connection`, say what a connection waits for."""
     async with running() as one:
         assert isinstance(one.protocol.conn, h11.Connection)
@@ -145,7 +143,7 @@ async def test_what_was_received_is_parsed_when_data_received_returns() -> None:
         ]
 
 
-async def test_each_response_completes_once_and_the_next_request_begins_within_that_call() -> None:
+async def test_each_response_completes_once_and_the_next_request_begins_within_that_call():
     async with running() as one:
         one.app.may_read.set()
         one.app.may_start.set()
@@ -159,7 +157,7 @@ async def test_each_response_completes_once_and_the_next_request_begins_within_t
         assert one.protocol.calls[-2:] == ["completing DONE DONE", "complete IDLE IDLE"]
 
 
-async def test_the_scope_of_a_protocol_is_the_one_that_its_application_got() -> None:
+async def test_the_scope_of_a_protocol_is_the_one_that_its_application_got():
     """`bfsql.serving.requests` adds the request to it."""
     async with running() as one:
         await one.send(HEAD)
@@ -168,7 +166,7 @@ async def test_the_scope_of_a_protocol_is_the_one_that_its_application_got() -> 
         assert one.app.scopes[0] is one.protocol.scope
 
 
-async def test_reading_pauses_while_the_application_does_not_read() -> None:
+async def test_reading_pauses_while_the_application_does_not_read():
     async with running() as one:
         assert not one.protocol.flow.read_paused
         await one.send(HEAD.replace(b": 4", b": 4000000"))
@@ -179,22 +177,20 @@ async def test_reading_pauses_while_the_application_does_not_read() -> None:
         assert not one.protocol.flow.read_paused
 
 
-async def test_a_connection_is_lost_once() -> None:
+async def test_a_connection_is_lost_once():
     async with running() as one:
         one.protocol.transport.abort()
         await until(lambda: one.protocol.calls == ["lost"])
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-async def test_a_server_whose_capture_signals_does_nothing_leaves_signals_alone(
-    number: signal.Signals,
-) -> None:
+async def test_a_server_whose_capture_signals_does_nothing_leaves_signals_alone(number):
     before = signal.getsignal(number)
     async with running():
         assert signal.getsignal(number) is before
 
 
-async def test_should_exit_ends_serve_by_way_of_shutdown_which_closes_the_sockets() -> None:
+async def test_should_exit_ends_serve_by_way_of_shutdown_which_closes_the_sockets():
     closed: list[socket.socket] = []
 
     class Server(WithoutSignals):

@@ -40,9 +40,7 @@ def one_call(seconds: float) -> None:
 
 
 @pytest.mark.parametrize("work", [occupy, one_call])
-async def test_what_occupies_the_loop_is_logged_once_with_its_stack(
-    work: object, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_what_occupies_the_loop_is_logged_once_with_its_stack(work, caplog):
     assert callable(work)
     with watched_loop():
         work(0.4)
@@ -56,7 +54,7 @@ async def test_what_occupies_the_loop_is_logged_once_with_its_stack(
         assert "test_watchdog.py" in lines[0]
 
 
-async def test_what_gives_others_their_turn_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+async def test_what_gives_others_their_turn_is_not_logged(caplog):
     with watched_loop():
         for _ in range(40):
             occupy(0.01)
@@ -66,9 +64,7 @@ async def test_what_gives_others_their_turn_is_not_logged(caplog: pytest.LogCapt
     assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
 
 
-async def test_what_occupies_a_loop_of_a_test_or_a_server_fails_the_test(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_what_occupies_a_loop_of_a_test_or_a_server_fails_the_test(monkeypatch):
     occupy(2 * occupied_loops.SECONDS_OF_TESTS)  # the fixture of all tests watches this loop
     await asyncio.sleep(0)
     assert " occupy < " in occupied_loops.messages()

@@ -73,12 +73,12 @@ def _option(field: str, prefix: str | None = None):
     return next(option for option in options(Shop, prefix) if option.field == field)
 
 
-def test_a_models_own_settings_come_before_those_that_it_shares() -> None:
+def test_a_models_own_settings_come_before_those_that_it_shares():
     shared = [option.field for option in options(Shop)]
     assert [option.field for option in options(Branch)] == ["street", *shared]
 
 
-def test_every_field_has_a_kind() -> None:
+def test_every_field_has_a_kind():
     assert {option.field: option.kind for option in options(Shop)} == {
         "uri": "text",
         "path": "path",
@@ -95,7 +95,7 @@ def test_every_field_has_a_kind() -> None:
     }
 
 
-def test_an_option_tells_what_help_needs() -> None:
+def test_an_option_tells_what_help_needs():
     assert _option("uri").required
     assert _option("uri").help == "Where it is."
     assert options(Documented)[0].help == "Where it is, and what is there."
@@ -105,23 +105,23 @@ def test_an_option_tells_what_help_needs() -> None:
     assert _option("wait").right == "a number, above 0, or none"
 
 
-def test_the_help_of_a_setting_is_its_description_or_its_docstring() -> None:
+def test_the_help_of_a_setting_is_its_description_or_its_docstring():
     helps = {option.name: option.help for option in options(Described)}
     of_base = "Where it is, and what is there."
     assert helps == {"where": "A description.", "wait": "How long, in seconds.", "uri": of_base}
 
 
-def test_a_settings_model_without_source_has_options_without_help() -> None:
+def test_a_settings_model_without_source_has_options_without_help():
     made = type("Made", (BackendSettings,), {"__annotations__": {"uri": str}, "__module__": "gone"})
     assert [option.help for option in options(made)] == [""]
 
 
-def test_a_secret_shows_no_default_and_comes_from_a_file_on_the_command_line() -> None:
+def test_a_secret_shows_no_default_and_comes_from_a_file_on_the_command_line():
     assert (_option("token").secret, _option("token").flag) == (True, "--token-file")
     assert spelled(SecretStr("xyzzy")) == "**********"
 
 
-def test_variables_are_those_of_the_annotation_after_the_prefixed_one() -> None:
+def test_variables_are_those_of_the_annotation_after_the_prefixed_one():
     assert _option("user").environment == ("SHOP_USER", "USER_OF_SHOP")
     assert _option("user", "BFSQL_SHOP_").environment == (
         "BFSQL_SHOP_USER",
@@ -130,7 +130,7 @@ def test_variables_are_those_of_the_annotation_after_the_prefixed_one() -> None:
     )
 
 
-def test_later_layers_win_and_origins_are_reported() -> None:
+def test_later_layers_win_and_origins_are_reported():
     table = {"uri": "table", "tries": 4, "user": "table", "loud": True}
     environment = {"SHOP_USER": "environment", "SHOP_TOKEN": "", "UNRELATED": "x"}
     found = resolve(
@@ -149,7 +149,7 @@ def test_later_layers_win_and_origins_are_reported() -> None:
     }
 
 
-def test_text_becomes_what_the_field_wants() -> None:
+def test_text_becomes_what_the_field_wants():
     given = {
         "uri": "x",
         "tags": ("one, two", '["a,b"]'),
@@ -166,18 +166,18 @@ def test_text_becomes_what_the_field_wants() -> None:
     assert settings.colour is Colour.BLUE
 
 
-def test_a_variable_holds_lists_and_mappings_too() -> None:
+def test_a_variable_holds_lists_and_mappings_too():
     environment = {"S_URI": "x", "S_TAGS": "::1,[::1]", "S_HEADERS": "A=1,B=2"}
     settings = resolve(Shop, environment=environment, known=options(Shop, "S_")).settings
     assert settings.tags == ("::1", "[::1]")
     assert settings.headers == {"A": "1", "B": "2"}
 
 
-def test_an_address_in_brackets_is_no_json() -> None:
+def test_an_address_in_brackets_is_no_json():
     assert resolve(Shop, options={"uri": "x", "tags": ("[::1]",)}).settings.tags == ("[::1]",)
 
 
-def test_paths_of_a_table_start_at_the_file(tmp_path: Path) -> None:
+def test_paths_of_a_table_start_at_the_file(tmp_path):
     table = {"uri": "x", "path": "here.db"}
     assert resolve(Shop, table=table, base=tmp_path).settings.path == tmp_path / "here.db"
     assert resolve(Shop, table=table).settings.path == Path("here.db")
@@ -218,31 +218,31 @@ def test_paths_of_a_table_start_at_the_file(tmp_path: Path) -> None:
         ({"options": {"tags": "x" * 99, "path": 5}}, "Option --path is '5': it has to be a path."),
     ],
 )
-def test_a_wrong_value_gives_one_sentence(layers: dict, sentence: str) -> None:
+def test_a_wrong_value_gives_one_sentence(layers, sentence):
     layers["table"] = {"uri": "x"} | layers.get("table", {})
     with pytest.raises(ConfigurationError) as caught:
         resolve(Shop, **layers)
     assert str(caught.value) == sentence
 
 
-def test_every_wrong_value_gets_its_sentence() -> None:
+def test_every_wrong_value_gets_its_sentence():
     with pytest.raises(ConfigurationError) as caught:
         resolve(Shop, options={"uri": "x", "tries": "0", "wait": "-1"})
     assert len(str(caught.value).splitlines()) == 2
 
 
-def test_broken_json_is_said() -> None:
+def test_broken_json_is_said():
     with pytest.raises(ConfigurationError, match=r"--headers is '{A': it is not a JSON object"):
         resolve(Shop, options={"uri": "x", "headers": ("{A",)})
 
 
-def test_a_long_value_is_cut_in_the_sentence() -> None:
+def test_a_long_value_is_cut_in_the_sentence():
     with pytest.raises(ConfigurationError) as caught:
         resolve(Shop, options={"uri": "x", "tries": "9" * 100_000})
     assert len(str(caught.value)) < 300
 
 
-def test_what_is_missing_says_where_to_give_it() -> None:
+def test_what_is_missing_says_where_to_give_it():
     with pytest.raises(ConfigurationError) as caught:
         resolve(Shop, known=options(Shop, "S_"), place="[backend] of bfsql.toml")
     assert str(caught.value) == (
@@ -251,7 +251,7 @@ def test_what_is_missing_says_where_to_give_it() -> None:
     )
 
 
-def test_no_sentence_shows_a_secret() -> None:
+def test_no_sentence_shows_a_secret():
     for name, token in (("ok", "xyzzy"), ("root", "xyzzy-and-more")):
         with pytest.raises(ConfigurationError) as caught:
             resolve(Checked, options={"token": token, "name": name})
@@ -263,6 +263,6 @@ def test_no_sentence_shows_a_secret() -> None:
     assert "xyzzy" not in str(caught.value)
 
 
-def test_another_constraint_is_reported_in_the_models_words() -> None:
+def test_another_constraint_is_reported_in_the_models_words():
     with pytest.raises(ConfigurationError, match=r"--name is 'a': .*at least 2 characters"):
         resolve(Checked, options={"token": "long enough", "name": "a"})

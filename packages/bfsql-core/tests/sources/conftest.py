@@ -1,7 +1,5 @@
 """Graph files written by a test, and the records that the readers make of them."""
 
-from __future__ import annotations
-
 import gzip
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -68,9 +66,7 @@ def sort_out() -> Callable[[GraphStream], Sorted]:
 
 
 @pytest.fixture
-def read(
-    write: Callable[[str, str | bytes], Path], sort_out: Callable[[GraphStream], Sorted]
-) -> Callable[..., Sorted]:
+def read(write, sort_out):
     def written_and_read(name: str, content: str | bytes, **options: Any) -> Sorted:
         (source,) = open_sources([write(name, content)], SourceOptions(**options))
         return replace(sort_out(source.records), account=source.account)

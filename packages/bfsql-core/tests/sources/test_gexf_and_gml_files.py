@@ -1,7 +1,5 @@
 """GEXF and GML, as written by networkx, Gephi and other programs."""
 
-from __future__ import annotations
-
 import networkx as nx
 import pytest
 from hypothesis import HealthCheck, given, settings

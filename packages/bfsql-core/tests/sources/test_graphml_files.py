@@ -1,7 +1,5 @@
 """GraphML, as written by networkx and other programs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import networkx as nx

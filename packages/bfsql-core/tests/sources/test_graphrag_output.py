@@ -1,7 +1,5 @@
 """The output of Microsoft GraphRAG: a folder of Parquet tables, or two of the tables."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

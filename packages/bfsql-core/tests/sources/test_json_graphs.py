@@ -1,7 +1,5 @@
 """Graphs in one JSON value, as written by networkx and other programs."""
 
-from __future__ import annotations
-
 import json
 import math
 import tracemalloc

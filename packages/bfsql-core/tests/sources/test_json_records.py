@@ -1,7 +1,5 @@
 """Files of JSON objects of which some are nodes and others edges."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

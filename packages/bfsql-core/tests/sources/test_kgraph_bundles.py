@@ -1,7 +1,5 @@
 """kgraph bundles: the real one, and faulty ones."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """CSV, TSV and JSON Lines tables: columns, cells, bad rows, size."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -29,12 +27,8 @@ def test_a_node_table_by_its_usual_columns(read):
 @pytest.mark.parametrize(
     "header",
     [
-        "subject,predicate,object",
-        "source,type,target",
-        "from,relation,to",
-        "start,label,end",
-        ":START_ID,:TYPE,:END_ID",
-        "Source,Relationship,Target",
+        *("subject,predicate,object", "source,type,target", "from,relation,to", "start,label,end"),
+        *(":START_ID,:TYPE,:END_ID", "Source,Relationship,Target"),
     ],
 )
 def test_an_edge_table_by_its_usual_columns(read, header):

@@ -1,7 +1,5 @@
 """Parquet tables, as written by pyarrow."""
 
-from __future__ import annotations
-
 import datetime as dt
 import sys
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """Standard input, FIFOs, and files that change or cannot be read."""
 
-from __future__ import annotations
-
 import gc
 import gzip
 import importlib

@@ -1,7 +1,5 @@
 """RDF in six formats: the same graph in each, ids, literals, faults, memory."""
 
-from __future__ import annotations
-
 import tracemalloc
 
 import pytest

@@ -1,7 +1,5 @@
 """Ontologies as they are written: restrictions and other blank nodes, names, types, ids."""
 
-from __future__ import annotations
-
 from itertools import permutations
 from time import thread_time
 

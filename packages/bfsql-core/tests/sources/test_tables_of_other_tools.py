@@ -1,7 +1,5 @@
 """Tables of neo4j-admin, KGX and Gephi."""
 
-from __future__ import annotations
-
 import pytest
 
 from bfsql.models import EdgeRecord, NodeRecord

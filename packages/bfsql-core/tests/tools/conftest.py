@@ -1,7 +1,5 @@
 """Small graphs with the six tools over them."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 from typing import Any
 

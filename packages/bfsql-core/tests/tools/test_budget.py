@@ -1,7 +1,5 @@
 """max_tokens: answers stay within it, report what they omit, and omit the least important first."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """What an answer leaves out is said, and what it says is true."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """The text that a client reads before its first call stays small."""
 
-from __future__ import annotations
-
 import json
 import random
 import re
@@ -11,8 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from bfsql.cache import CachedGraphDb
-from bfsql.call import Limits, third_of_bytes
+from bfsql.call import third_of_bytes
 from bfsql.graph import open_graph
 from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeRecord, GraphRecord, NodeRecord, Outline, outline_of
@@ -57,7 +54,7 @@ def literature() -> list[GraphRecord]:
 
 @pytest.mark.parametrize("source", ["generated", "medlit"])
 async def test_with_a_schema_of_many_names_the_six_stay_within_their_tokens(
-    request: pytest.FixtureRequest, source: str, tokens: Callable[[object], int]
+    request, source, tokens
 ):
     if source == "medlit":
         records = list(read_all([request.getfixturevalue("medlit")]))
@@ -123,15 +120,12 @@ async def test_each_tool_has_an_example_that_the_open_graph_answers():
 
 def test_without_types_there_are_no_examples():
     assert examples(None) == {}
+    assert injection(Schema((), (), comprehensive=True)) == ""
     assert examples(Schema((), (), comprehensive=True)) == {}
     lists_alone = examples(Schema(("T",), ("p",), comprehensive=False))
     assert lists_alone["bfs_query"].endswith(
         '{"seeds":["T: NAME"],"max_hops":1,"topology_only":true}'
     )
-
-
-def test_nothing_is_injected_of_a_graph_that_is_empty():
-    assert injection(Schema((), (), comprehensive=True)) == ""
 
 
 def test_a_schema_is_injected_only_when_it_is_complete_and_small():
@@ -214,8 +208,3 @@ def test_the_usage_notes_say_what_removes_and_repeat_no_description_of_an_argume
     assert "two consecutive edges are never the same edge" in notes
     parts = [p.description for every in PARAMETERS.values() for p in every]
     assert not [one for part in parts for one in part.split(". ") if one.rstrip(".") in notes]
-
-
-async def test_the_schema_of_an_operation_is_that_of_the_store():
-    operations = Operations(CachedGraphDb(MemoryBackend()), "", Limits())
-    assert await operations.graph_schema.lists() == Schema((), (), comprehensive=True)

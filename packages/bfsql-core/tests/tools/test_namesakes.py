@@ -1,7 +1,5 @@
 """How hits with the same name and type are distinguished."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

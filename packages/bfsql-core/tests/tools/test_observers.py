@@ -47,7 +47,7 @@ class Recorder(Observer):
         self.cache.append((method, hits, misses))
 
 
-async def test_a_call_is_observed_from_its_beginning_to_its_answer() -> None:
+async def test_a_call_is_observed_from_its_beginning_to_its_answer():
     seen = Recorder()
     async with bfsql.open_graph(MemoryBackend(RECORDS), hooks=[], observers=[seen]) as graph:
         answer = await graph.call(
@@ -69,7 +69,7 @@ async def test_a_call_is_observed_from_its_beginning_to_its_answer() -> None:
     assert ended.cut == ()
 
 
-async def test_calls_to_the_store_and_what_the_cache_had_are_observed() -> None:
+async def test_calls_to_the_store_and_what_the_cache_had_are_observed():
     seen = Recorder()
     async with bfsql.open_graph(MemoryBackend(RECORDS), hooks=[], observers=[seen]) as graph:
         assert {("entity_types", False), ("predicates", False)} <= set(seen.store)
@@ -92,9 +92,7 @@ async def test_calls_to_the_store_and_what_the_cache_had_are_observed() -> None:
         (ColumnsOverMemory(RECORDS), ("columns.nodes", False)),
     ],
 )
-async def test_a_list_of_entities_is_observed(
-    backend: MemoryBackend, expected: tuple[str, bool]
-) -> None:
+async def test_a_list_of_entities_is_observed(backend, expected):
     seen = Recorder()
     async with bfsql.open_graph(backend, hooks=[], observers=[seen]) as graph:
         seen.store = []
@@ -111,9 +109,7 @@ async def test_a_list_of_entities_is_observed(
         ("describe_entity", "no object", "missing_argument"),
     ],
 )
-async def test_a_call_that_fails_is_observed_with_its_kind(
-    tool: str, arguments: Any, kind: str
-) -> None:
+async def test_a_call_that_fails_is_observed_with_its_kind(tool, arguments, kind):
     seen = Recorder()
     async with bfsql.open_graph(MemoryBackend(RECORDS), hooks=[], observers=[seen]) as graph:
         with pytest.raises(ToolError):
@@ -124,7 +120,7 @@ async def test_a_call_that_fails_is_observed_with_its_kind(
         assert ended.error == kind
 
 
-async def test_what_was_cut_is_observed() -> None:
+async def test_what_was_cut_is_observed():
     names = [NodeRecord(f"m:{i:04}", "Thing", {"name": "x" * 40}) for i in range(400)]
     edges = [EdgeRecord("m:0000", "NEAR", f"m:{i:04}") for i in range(1, 400)]
     edges += [EdgeRecord("m:0001", "NEAR", f"n:{i}") for i in range(6)]
@@ -158,7 +154,7 @@ class Down(MemoryBackend):
         await self.gate.wait()
 
 
-async def test_a_store_that_fails_and_a_call_taken_back_are_observed() -> None:
+async def test_a_store_that_fails_and_a_call_taken_back_are_observed():
     seen, backend = Recorder(), Down()
     async with bfsql.open_graph(backend, hooks=[], observers=[seen]) as graph:
         cancelled = asyncio.ensure_future(graph.describe_entity("n:0"))
@@ -173,7 +169,7 @@ async def test_a_store_that_fails_and_a_call_taken_back_are_observed() -> None:
     assert ("get_nodes_batch", True) in seen.store
 
 
-async def test_the_id_of_a_call_reaches_the_store_and_the_error() -> None:
+async def test_the_id_of_a_call_reaches_the_store_and_the_error():
     backend = Down()
     async with bfsql.open_graph(backend, hooks=[]) as graph:
         backend.down = True
@@ -186,9 +182,7 @@ async def test_the_id_of_a_call_reaches_the_store_and_the_error() -> None:
             await graph.call("describe_entity", {"id": "n:1"})
 
 
-async def test_an_observer_that_fails_breaks_no_call_and_is_logged_once(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_an_observer_that_fails_breaks_no_call_and_is_logged_once(caplog):
     class Failing(Observer):
         def call_began(self, seen: ObservedCall) -> None:
             raise RuntimeError("too curious")

@@ -29,16 +29,12 @@ def reader(argument="seeds"):
     [
         ("Trial:*", "Trial:*"),
         ("trial : *", "Trial:*"),
-        ("Trial", "Trial:*"),
         ("Trial|Compound", "Compound|Trial:*"),
         ("*:*", "*:*"),
-        ("owl:Class:*", "owl:Class:*"),
         ("owl:Class[year]", "owl:Class[year]"),
         ("Trial[phase=3]", "Trial[phase=3]"),
         ("Trial [phase = 3] [status=terminated]", "Trial[phase=3][status=terminated]"),
         ("Trial|Disease[year>=2010]", "Disease|Trial[year>=2010]"),
-        ("*[address=180 Park Road]", "*[address=180 Park Road]"),
-        ("Trial[no year]", "Trial[no year]"),
         ("Trial[not year]", "Trial[no year]"),
         ('Trial[no "a=b"]', 'Trial[no "a=b"]'),
         ('Trial["no year"=3]', 'Trial["no year"=3]'),
@@ -46,14 +42,11 @@ def reader(argument="seeds"):
         ("Trial{surname: 'Wilson', age: 3}", "Trial[surname=Wilson][age=3]"),
         ("Trial(surname=Wilson and age>30)", "Trial[surname=Wilson][age>30]"),
         ("Trial[phase=3, status=a|b]", "Trial[phase=3][status=a|b]"),
-        ("Trial[name=Salt, Pepper]", "Trial[name=Salt, Pepper]"),
         ("Trial[name=Salt and Pepper]", 'Trial[name="Salt and Pepper"]'),
         ('Trial[name="a and b=c"]', 'Trial[name="a and b=c"]'),
         ('Trial[name="a]b"]', 'Trial[name="a]b"]'),
         ("Trial[name='say \"x|y\"']", "Trial[name='say \"x|y\"']"),
-        ("Trial[name=O'Brien]", "Trial[name=O'Brien]"),
         ("Trial[name~a->b]", "Trial[name~a->b]"),
-        ("Trial[birth-date>1990]", "Trial[birth-date>1990]"),
         ("Trial.phase=3", "Trial[phase=3]"),
         ("Cell-Line[no <-tests- Trial]", "Cell-Line[no <-tests- Trial]"),
         ("Compound[<-tests- Trial >= 3]", "Compound[<-tests- Trial >= 3]"),
@@ -79,10 +72,7 @@ def test_every_spelling_that_can_mean_one_thing_is_taken(text, wanted):
     assert again.text == wanted
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["Trial 3", "Trail[phase=3]", "Tri", "RxNorm:3251", "[phase=3]", "Trial:3", "*", "Trial*"],
-)
+@pytest.mark.parametrize("text", ["Trial 3", "Trail[phase=3]", "RxNorm:3251", "[phase=3]", "*"])
 def test_other_texts_are_no_patterns(text):
     assert reader().pattern(text) is None
 

@@ -41,16 +41,13 @@ def steps(*texts, **known):
         ("  -studies->Disease ", "-studies-> Disease"),
         ("-studies-> Disease:*", "-studies-> Disease"),
         ("-studies-> [phase=3]", "-studies-> *[phase=3]"),
-        ("- studies -> Disease", "-studies-> Disease"),
         ("<-tests- Trial", "<-tests- Trial"),
         ("<-tests Trial", "<-tests- Trial"),
         ("-interacts_with- Protein", "-interacts_with- Protein"),
-        ("-interacts_with-Protein", "-interacts_with- Protein"),
         ("-tests|studies->", "-studies|tests->"),
         ("-tests | studies-> Disease | Protein", "-studies|tests-> Disease|Protein"),
         ("-->", "-->"),
         ("--", "--"),
-        ("<-- Trial", "<-- Trial"),
         ("-->Disease", "--> Disease"),
         ("-is_a->{1,3}", "-is_a->{1,3}"),
         ("-is_a->{1,3} Disease", "-is_a->{1,3} Disease"),
@@ -59,13 +56,10 @@ def steps(*texts, **known):
         ("-is_a->{,2}", "-is_a->{1,2}"),
         ("-is_a->{1}", "-is_a->"),
         (">studies", "-studies->"),
-        ("> studies Disease", "-studies-> Disease"),
         ("->studies Disease", "-studies-> Disease"),
         ("<tests", "<-tests-"),
-        ("^tests", "<-tests-"),
         ("^tests Trial", "<-tests- Trial"),
         ("-[:STUDIES]->(Disease)", "-studies-> Disease"),
-        ("-[:studies]->(:Disease)", "-studies-> Disease"),
         ("-[r:studies|tests]->(d:Disease)", "-studies|tests-> Disease"),
         ("<-[:tests]-(:Trial)", "<-tests- Trial"),
         ("-[:is_a*1..3]->", "-is_a->{1,3}"),
@@ -74,8 +68,6 @@ def steps(*texts, **known):
         ("studies Disease", "-studies-> Disease"),
         ("Trial -studies-> Disease (2087)", "-studies-> Disease"),
         ("-`odd name|x`->", "-odd name|x->"),
-        ("-odd name|x- Cell-Line", "-odd name|x- Cell-Line"),
-        ("-works-at->", "-works-at->"),
         ("-works-> a b", "-works-> a b"),
         (f"-{IRI}-> a b", f"-{IRI}-> a b"),
         (f"<-{IRI}|works-at- Cell-Line", f"<-{IRI}|works-at- Cell-Line"),
@@ -105,10 +97,6 @@ def test_one_string_may_hold_several_steps():
 def test_a_number_of_a_step_may_begin_with_zeros():
     assert condition("0000000003.year>1", Names((), ()), 3).step == 3
     assert sorted_step("-0000000003.year") == (3, "-year")
-
-
-def test_the_same_step_may_follow_itself():
-    assert steps("-is_a->", "-is_a->") == ["-is_a->", "-is_a->"]
 
 
 def test_a_type_in_front_is_a_condition_on_the_step_before():
@@ -184,8 +172,6 @@ def test_a_name_that_a_sample_lacks_is_asked_as_written():
         (["-is_a->{1,5}", "-is_a->{1,5}"], ["10 steps in all", "the limit is 8"]),
         (["--> " * 9], ["9 steps", "the limit is 8"]),
         (["MATCH (n) RETURN n"], ["MATCH"]),
-        (["'; DROP TABLE nodes; --"], ["DROP"]),
-        (["(a|b)*c"], ["(a|b)*c"]),
         (["\x00\u202e"], ["step 1"]),
     ],
 )

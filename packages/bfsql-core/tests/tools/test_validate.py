@@ -1,7 +1,5 @@
 """Meaningless arguments, and ids and types that the graph does not have."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -19,113 +17,78 @@ OPTIONAL = [
     *("path", "along", "show", "sort_by", "limit", "offset", "max_tokens", "min_mentions"),
 ]
 BOTH = {"seeds": ["RxNorm:3251", "MeSH:D003480"], "k": 1}
+MANY = [f"n:{number}" for number in range(201)]
+TWICE = ["different", '"7"', "bfs_query"]
+
+
+@pytest.mark.parametrize(
+    ("argument", "value", "parts"),
+    [
+        ("max_hops", 0, ["1 to 5", "not 0"]),
+        ("max_hops", 6, ["1 to 5", "not 6"]),
+        ("max_hops", 2.5, ["whole", "not 2.5"]),
+        ("max_hops", True, ["whole", "not true"]),
+        ("max_hops", "nan", ['not "nan"']),
+        ("max_hops", float("inf"), ["1 to 5"]),
+        ("max_hops", 10**400, ["1 to 5", "..."]),
+        pytest.param("max_hops", -(10**5000), ["type int"], id="enormous"),
+        ("max_hops", [1], ["not [1]"]),
+        ("limit", -1, ["at least 0", "not -1"]),
+        ("offset", -1, ["at least 0", "not -1"]),
+        ("min_mentions", 0, ["at least 1"]),
+        ("max_tokens", -1, ["500", "-1"]),
+        ("max_tokens", 499, ["500", "499"]),
+        ("topology_only", "yes", ["true or"]),
+        ("topology_only", 2, ["true or"]),
+        ("seeds", "[]", ["at least one", "search_ent"]),
+        ("seeds", [" \n"], ["not blank"]),
+        ("seeds", [None], ["not null"]),
+        ("seeds", [True], ["not true"]),
+        ("seeds", [["a", "b"]], ['["a", "b"]']),
+        ("seeds", [{"id": "n:1"}], ['a list of strings, not {"id": "n:1"}']),
+        ("seeds", True, ["a list of strings"]),
+        ("node_types", 2.5, ["not 2.5"]),
+    ],
+)
+async def test_a_wrong_value_is_refused_by_name(refusal, argument, value, parts):
+    error = await refusal("bfs_query", {**BFS, argument: value})
+    assert (error.kind, error.argument) == ("bad_value", argument)
+    assert all(part in str(error) for part in [argument, *parts])
 
 
 @pytest.mark.parametrize(
     ("tool", "arguments", "wrong", "parts"),
     [
         ("bfs", BFS, ("unknown_tool", None), ["bfs_query", "describe_schema", '"bfs"']),
-        ("bfs_query", {**BFS, "depth": 2}, ("unknown_argument", "depth"), ['"depth"', "max_hops"]),
         ("bfs_query", {**BFS, "Max-Hops": 2}, ("unknown_argument", "Max-Hops"), ["mean max_hops?"]),
-        (
-            "bfs_query",
-            {**BFS, "max_depth": 2},
-            ("unknown_argument", "max_depth"),
-            ["mean max_hops?"],
-        ),
-        (
-            "bfs_query",
-            {**BFS, "edge_types": 2},
-            ("unknown_argument", "edge_types"),
-            ["predicates?"],
-        ),
-        ("describe_entity", {"name": "a"}, ("unknown_argument", "name"), ["mean id?"]),
+        ("bfs_query", {**BFS, "depth": 2}, ("unknown_argument", "depth"), ["mean max_hops?"]),
         ("search_entities", {"name": "a"}, ("unknown_argument", "name"), ["mean query?"]),
-        ("bfs_query", {**BFS, "k": 2}, ("unknown_argument", "k"), ["Its arguments are: seeds"]),
         ("describe_schema", {"x": 1}, ("unknown_argument", "x"), ["arguments are: seeds."]),
         ("intersect_subgraphs", {**BOTH, "limit": 5}, ("unknown_argument", "limit"), ["limit"]),
-        ("bfs_query", {"max_hops": 1}, ("missing_argument", "seeds"), ["needs seeds"]),
         ("bfs_query", None, ("missing_argument", "seeds"), ["needs seeds"]),
         ("bfs_query", {**BFS, "seeds": None}, ("missing_argument", "seeds"), ["needs seeds"]),
         ("bfs_query", [1], ("bad_value", None), ["an object", "[1]"]),
-        ("bfs_query", {**BFS, "max_hops": 0}, ("bad_value", "max_hops"), ["1 to 5", "not 0"]),
-        ("bfs_query", {**BFS, "max_hops": 6}, ("bad_value", "max_hops"), ["1 to 5", "not 6"]),
-        ("bfs_query", {**BFS, "max_hops": 2.5}, ("bad_value", "max_hops"), ["whole", "not 2.5"]),
-        ("bfs_query", {**BFS, "max_hops": True}, ("bad_value", "max_hops"), ["whole", "not true"]),
-        ("bfs_query", {**BFS, "max_hops": "two"}, ("bad_value", "max_hops"), ['not "two"']),
-        ("bfs_query", {**BFS, "max_hops": "nan"}, ("bad_value", "max_hops"), ['not "nan"']),
-        ("bfs_query", {**BFS, "max_hops": float("inf")}, ("bad_value", "max_hops"), ["1 to 5"]),
-        ("bfs_query", {**BFS, "max_hops": 10**400}, ("bad_value", "max_hops"), ["1 to 5", "..."]),
-        ("bfs_query", {**BFS, "max_hops": -(10**5000)}, ("bad_value", "max_hops"), ["type int"]),
-        ("bfs_query", {**BFS, "max_hops": [1]}, ("bad_value", "max_hops"), ["not [1]"]),
-        ("bfs_query", {**BFS, "max_hops": {"a": 1}}, ("bad_value", "max_hops"), ["whole"]),
-        ("intersect_subgraphs", {**BOTH, "k": 0}, ("bad_value", "k"), ["1 to 5"]),
         ("intersect_subgraphs", {**BOTH, "k": 6}, ("bad_value", "k"), ["1 to 5"]),
-        ("bfs_query", {**BFS, "limit": -1}, ("bad_value", "limit"), ["at least 0", "not -1"]),
-        ("bfs_query", {**BFS, "offset": -1}, ("bad_value", "offset"), ["at least 0", "not -1"]),
-        ("bfs_query", {**BFS, "min_mentions": 0}, ("bad_value", "min_mentions"), ["at least 1"]),
-        ("bfs_query", {**BFS, "max_tokens": -1}, ("bad_value", "max_tokens"), ["500", "-1"]),
-        ("bfs_query", {**BFS, "max_tokens": 499}, ("bad_value", "max_tokens"), ["500", "499"]),
-        ("bfs_query", {**BFS, "topology_only": "yes"}, ("bad_value", "topology_only"), ["true or"]),
-        ("bfs_query", {**BFS, "topology_only": 2}, ("bad_value", "topology_only"), ["true or"]),
-        ("bfs_query", {**BFS, "seeds": []}, ("bad_value", "seeds"), ["at least one", "search_ent"]),
-        ("bfs_query", {**BFS, "seeds": "[]"}, ("bad_value", "seeds"), ["at least one"]),
-        ("bfs_query", {**BFS, "seeds": ""}, ("bad_value", "seeds"), ["not blank"]),
-        ("bfs_query", {**BFS, "seeds": [" \n"]}, ("bad_value", "seeds"), ["not blank"]),
-        ("bfs_query", {**BFS, "seeds": [None]}, ("bad_value", "seeds"), ["not null"]),
-        ("bfs_query", {**BFS, "seeds": [True]}, ("bad_value", "seeds"), ["not true"]),
-        ("bfs_query", {**BFS, "seeds": [1.5]}, ("bad_value", "seeds"), ["not 1.5"]),
-        ("bfs_query", {**BFS, "seeds": [["a", "b"]]}, ("bad_value", "seeds"), ['["a", "b"]']),
-        ("bfs_query", {**BFS, "seeds": {"a": 1}}, ("bad_value", "seeds"), ["a list of strings"]),
-        ("bfs_query", {**BFS, "seeds": True}, ("bad_value", "seeds"), ["a list of strings"]),
         (
-            "bfs_query",
-            {**BFS, "seeds": [{"id": "n:1"}]},
-            ("bad_value", "seeds"),
-            ['a list of strings, not {"id": "n:1"}'],
+            "search_entities",
+            {"query": ["é", "ü"]},
+            ("bad_value", "query"),
+            ['one string, not ["é"'],
         ),
-        ("search_entities", {"query": ["é", "ü"]}, ("bad_value", "query"), ['not ["é", "ü"]']),
-        ("bfs_query", {**BFS, "node_types": 2.5}, ("bad_value", "node_types"), ["not 2.5"]),
-        (
-            "bfs_query",
-            {**BFS, "seeds": [f"n:{i}" for i in range(10_000)]},
-            ("too_large", "seeds"),
-            ["10000 values", "100", "several calls"],
-        ),
-        (
-            "describe_entities",
-            {"ids": [f"n:{i}" for i in range(201)]},
-            ("too_large", "ids"),
-            ["201 values", "200"],
-        ),
-        ("describe_entity", {"id": "x" * 100_000}, ("too_large", "id"), ["100000 bytes", "16384"]),
-        ("bfs_query", {**BFS, "seeds": ["x" * 16_385]}, ("too_large", "seeds"), ["16385 bytes"]),
-        ("search_entities", {"query": "\u00e9" * 8_193}, ("too_large", "query"), ["16386 bytes"]),
         ("search_entities", {"query": ""}, ("bad_value", "query"), ["not blank"]),
-        ("search_entities", {"query": ["a", "b"]}, ("bad_value", "query"), ["one string"]),
         ("describe_entity", {"id": True}, ("bad_value", "id"), ["one string", "not true"]),
-        (
-            "intersect_subgraphs",
-            {**BOTH, "seeds": ["RxNorm:3251"]},
-            ("bad_value", "seeds"),
-            ["a list of 2 or more, not", "Ids come from search_entities."],
-        ),
-        (
-            "intersect_subgraphs",
-            {**BOTH, "seeds": ["RxNorm:3251", "RxNorm:3251"]},
-            ("bad_value", "seeds"),
-            ["different", '"RxNorm:3251"', "bfs_query"],
-        ),
+        ("bfs_query", {"seeds": MANY}, ("too_large", "seeds"), ["201 values", "100", "several"]),
+        ("describe_entities", {"ids": MANY}, ("too_large", "ids"), ["201 values", "limit is 200"]),
+        ("describe_entity", {"id": "x" * 16_385}, ("too_large", "id"), ["16385 bytes", "16384"]),
+        ("search_entities", {"query": "\u00e9" * 8_193}, ("too_large", "query"), ["16386 bytes"]),
+        ("intersect_subgraphs", {"seeds": "7", "k": 1}, ("bad_value", "seeds"), ["2 or more, not"]),
+        ("intersect_subgraphs", {"seeds": ["7"] * 2, "k": 1}, ("bad_value", "seeds"), TWICE),
     ],
 )
-async def test_a_bad_argument_is_refused_by_name(refusal, tool, arguments, wrong, parts):
-    kind, argument = wrong
+async def test_a_call_that_is_no_call_is_refused_by_name(refusal, tool, arguments, wrong, parts):
     error = await refusal(tool, arguments)
-    assert (error.kind, error.argument) == (kind, argument)
-    for part in parts:
-        assert part in str(error)
-    if argument is not None:
-        assert argument in str(error)
+    assert (error.kind, error.argument) == wrong
+    assert all(part in str(error) for part in [*parts, wrong[1] or ""])
 
 
 @pytest.mark.parametrize("depth", [2_000, 100_000])
@@ -150,32 +113,22 @@ async def test_a_refused_call_never_reaches_the_store(refusal, store):
 @pytest.mark.parametrize(
     ("given", "meant"),
     [
-        ({"max_hops": "1"}, {"max_hops": 1}),
-        ({"max_hops": 1.0}, {"max_hops": 1}),
-        ({"max_hops": "1.0"}, {"max_hops": 1}),
         ({"max_hops": " 1 "}, {"max_hops": 1}),
+        ({"max_hops": "1.0"}, {"max_hops": 1}),
         ({"seeds": "RxNorm:3251"}, {}),
         ({"seeds": '["RxNorm:3251"]'}, {}),
         ({"seeds": ("RxNorm:3251",)}, {}),
         ({"seeds": [["RxNorm:3251"]]}, {}),
         ({"seeds": ["RxNorm:3251", "RxNorm:3251"]}, {}),
         ({"seeds": 7}, {"seeds": ["7"]}),
-        ({"seeds": [7]}, {"seeds": ["7"]}),
         ({"seeds": "[7]"}, {"seeds": ["7"]}),
-        ({"node_types": "Drug"}, {"node_types": ["Drug"]}),
         ({"predicates": '["TREATS", "CAUSES"]'}, {"predicates": ["TREATS", "CAUSES"]}),
         ({"topology_only": "true"}, {"topology_only": True}),
         ({"topology_only": " False "}, {}),
         ({"topology_only": 1}, {"topology_only": True}),
-        ({"limit": "2"}, {"limit": 2}),
         ({"limit": 10**400}, {}),
-        ({"limit": None, "offset": None, "node_types": None, "max_tokens": None}, {}),
-        ({"node_types": [], "predicates": [], "exclude_node_types": []}, {}),
-        ({"node_types": "", "predicates": "[]", "exclude_node_types": " []"}, {}),
-        *(
-            (dict.fromkeys(OPTIONAL, unset), {})
-            for unset in ("", " ", "null", "None", [""], ["null"], ["None"], [None], '["null"]')
-        ),
+        ({"limit": None, "offset": None, "node_types": [], "predicates": " []"}, {}),
+        *((dict.fromkeys(OPTIONAL, unset), {}) for unset in (" ", "None", [None], '["null"]')),
         ({"max_tokens": "0"}, {"max_tokens": 0}),
     ],
 )
@@ -205,17 +158,8 @@ async def test_a_list_of_one_is_taken_where_one_string_is_due(graph):
 
 
 HOSTILE = [
-    "nul\x00byte",
-    "quo\"te'\\",
-    "new\nline",
-    "'; DROP TABLE nodes; --",
-    "\u202eevil",
-    "lone\ud800surrogate",
-    "\ud800",
-    "x" * 16_384,
-    "::::",
-    "[1",
-    "\U0001f600",
+    *("nul\x00byte", "quo\"te'\\", "new\nline", "\u202eevil", "\U0001f600"),
+    *("x" * 16_384, "::::", "[1", "lone\ud800surrogate"),
 ]
 
 
@@ -244,11 +188,6 @@ async def test_an_unknown_id_that_is_no_name_names_the_closest_by_its_last_segme
     assert store[1].count("edges_batch") <= 1  # started while the ids are looked up
 
 
-async def test_ids_are_exact_and_a_near_miss_is_no_match(refusal):
-    error = await refusal("bfs_query", {"seeds": ["mesh:d003480"], "max_hops": 1})
-    assert "MeSH:D003480" in str(error)
-
-
 async def test_of_several_unknown_ids_one_is_named_and_the_others_counted(refusal):
     error = await refusal("bfs_query", {"seeds": ["x:zz", "x:yy", "RxNorm:3251"], "max_hops": 1})
     assert '"x:zz"' in str(error)
@@ -257,7 +196,7 @@ async def test_of_several_unknown_ids_one_is_named_and_the_others_counted(refusa
 
 
 @pytest.mark.parametrize("hostile", HOSTILE)
-async def test_a_hostile_id_is_unknown_and_breaks_nothing(refusal, graph, hostile):
+async def test_a_hostile_text_is_unknown_and_breaks_nothing(refusal, graph, hostile):
     error = await refusal("bfs_query", {"seeds": [hostile], "max_hops": 1})
     assert (error.kind, error.argument) == ("unknown_entity", "seeds")
     str(error).encode()
@@ -267,17 +206,13 @@ async def test_a_hostile_id_is_unknown_and_breaks_nothing(refusal, graph, hostil
     assert "search_entities" in answer.notes[0]
     "".join(answer.blocks).encode()
     json.dumps(answer.content, ensure_ascii=False).encode()
-
-
-@pytest.mark.parametrize("hostile", HOSTILE)
-async def test_a_hostile_query_finds_nothing_and_says_so(graph, hostile):
     answer = await graph.search_entities(hostile)
     assert answer.text == "[]"
     assert "Nothing" in answer.notes[0]
     "".join(answer.blocks).encode()
 
 
-@pytest.mark.parametrize("hostile", HOSTILE[:5] + HOSTILE[7:])
+@pytest.mark.parametrize("hostile", HOSTILE[:-1])
 async def test_a_hostile_id_that_exists_comes_back_unaltered(over, hostile):
     graph = over(MemoryBackend([NodeRecord(hostile, "T"), EdgeRecord(hostile, "p", hostile)]))
     answer = await graph.bfs_query([hostile], 1, max_tokens=0)
@@ -339,35 +274,18 @@ def aliased(over: Any) -> Any:
     return over(Aliasing([*nodes, EdgeRecord("RxNorm:0", "p", "RxNorm:1")]))
 
 
-@pytest.mark.parametrize(
-    ("asked", "wanted"),
-    [
-        (["rx:1"], ["RxNorm:1"]),
-        (["rx:1", "RxNorm:1"], ["RxNorm:1"]),
-        (["RxNorm:1", "rx:1"], ["RxNorm:1"]),
-        (["rx:2", "RxNorm:1", "rx:0"], ["RxNorm:2", "RxNorm:1", "RxNorm:0"]),
-    ],
-)
-async def test_ids_are_echoed_in_their_canonical_spelling_each_once_in_order(
-    aliased, asked, wanted
-):
+async def test_ids_are_echoed_in_their_canonical_spelling_each_once_in_order(aliased):
+    wanted = ["RxNorm:2", "RxNorm:1", "RxNorm:0"]
     for _ in range(2):
-        document = json.loads((await aliased.bfs_query(asked, 1)).text)
-        assert document["seeds"] == wanted
+        asked = ["rx:2", "RxNorm:1", "rx:1", "rx:0"]
+        assert json.loads((await aliased.bfs_query(asked, 1)).text)["seeds"] == wanted
         records = await aliased.describe_entities(asked)
         assert [record["id"] for record in records.content["result"]] == wanted
         assert records.notes == ()
-
-
-async def test_two_spellings_of_one_entity_are_no_intersection(aliased):
     with pytest.raises(ToolError, match="different entities"):
         await aliased.intersect_subgraphs(["rx:1", "RxNorm:1"], 1)
-
-
-async def test_an_unknown_id_beside_respelled_ones_is_still_unknown(aliased):
-    with pytest.raises(ToolError) as caught:
+    with pytest.raises(ToolError, match='"nobody"'):
         await aliased.bfs_query(["rx:1", "nobody"], 1)
-    assert '"nobody"' in str(caught.value)
 
 
 KNOWN = ["Disease", "Drug", "Gene", "gene"]
@@ -380,27 +298,21 @@ async def notes_of(graph, **filters):
     return document, list(answer.notes)
 
 
-@pytest.mark.parametrize("argument", ["node_types", "exclude_node_types"])
-async def test_an_unknown_type_is_named_with_the_closest(graph, argument):
-    document, notes = await notes_of(graph, **{argument: ["Drugs", "Gene"]})
-    assert document["node_count"] == 3
-    [note] = notes
-    assert argument in note
-    assert '"Drugs"' in note
-    assert "Drug" in note.split("closest")[1]
-
-
-async def test_an_unknown_predicate_is_named_with_the_closest(graph):
-    document, [note] = await notes_of(graph, predicates=["TREAT"])
-    assert document["edge_count"] == 2
-    assert all("metadata" not in edge for edge in document["edges"])
-    assert "predicates" in note
-    assert "TREATS" in note.split("closest")[1]
-
-
-async def test_a_value_like_nothing_in_the_graph_points_to_where_values_are_listed(graph):
-    _, [note] = await notes_of(graph, node_types=["zzzzzz"])
-    assert "describe_schema" in note
+@pytest.mark.parametrize(
+    ("argument", "value", "parts"),
+    [
+        ("node_types", "Drugs", ['"Drugs"', "The closest are: Drug"]),
+        ("exclude_node_types", "Drugs", ['"Drugs"', "The closest are: Drug"]),
+        ("predicates", "TREAT", ["The closest are: TREATS"]),
+        ("node_types", "zzzzzz", ["describe_schema"]),
+    ],
+)
+async def test_an_unknown_name_is_noted_with_the_closest(graph, argument, value, parts):
+    document, [note] = await notes_of(graph, **{argument: [value]})
+    assert (document["node_count"], document["edge_count"]) == (3, 2)
+    assert all(part in note for part in [argument, *parts])
+    full = [one for one in document["edges"] if "metadata" in one]
+    assert len(full) == (0 if argument == "predicates" else 2)
 
 
 async def test_a_unique_match_apart_from_case_is_taken_and_said(graph):
@@ -410,27 +322,23 @@ async def test_a_unique_match_apart_from_case_is_taken_and_said(graph):
     assert all("metadata" in edge for edge in document["edges"])
 
 
-async def test_known_values_and_empty_lists_make_no_notes(graph):
-    for filters in ({"node_types": ["Drug"], "predicates": ["TREATS"]}, {"node_types": []}):
-        assert await notes_of(graph, **filters) == (
-            json.loads((await graph.bfs_query("RxNorm:3251", 1, **filters)).text),
-            [],
-        )
-
-
-def test_a_match_that_is_not_unique_is_not_taken():
-    taken, [note] = matched("node_types", ["GENE"], KNOWN, complete=True)
-    assert taken == ["GENE"]
-    assert "Gene, gene" in note
-
-
-def test_an_exact_match_wins_over_others_apart_from_case():
-    assert matched("node_types", ["gene", "Gene"], KNOWN, complete=True) == (["gene", "Gene"], [])
-
-
-def test_the_note_on_a_partial_schema_does_not_claim_that_there_is_nothing():
-    _, [partial] = matched("node_types", ["Paper"], KNOWN, complete=False)
-    assert "sample" in partial
+@pytest.mark.parametrize(
+    ("given", "taken", "parts"),
+    [
+        (["GENE"], ["GENE"], ["Gene, gene"]),
+        (["gene", "Gene"], ["gene", "Gene"], []),
+        (["Disease, Drug"], ["Disease", "Drug"], []),
+        (["Disease,nothing"], ["Disease,nothing"], ['"Disease,nothing"']),
+        (["D\u202erug\ud800"], ["D\u202erug\ud800"], ['"D\\u202erug']),
+    ],
+    ids=["of two", "exact", "joined", "joined to nothing", "hidden characters"],
+)
+def test_a_name_is_taken_where_it_can_mean_one_thing(given, taken, parts):
+    found, notes = matched("node_types", given, KNOWN, complete=True)
+    assert (found, len(notes)) == (taken, len(parts))
+    assert all(part in notes[0] and notes[0].isprintable() for part in parts)
+    _, partial = matched("node_types", given, KNOWN, complete=False)
+    assert all("sample" in note for note in partial)
 
 
 def test_many_and_long_unknown_values_make_a_few_short_notes():
@@ -440,11 +348,6 @@ def test_many_and_long_unknown_values_make_a_few_short_notes():
     assert len(notes) == 6
     assert "995 more" in notes[-1]
     assert all(len(note) < 300 for note in notes)
-
-
-def test_hidden_characters_in_a_value_are_shown_as_escapes():
-    _, [note] = matched("node_types", ["D\u202erug\ud800"], KNOWN, complete=True)
-    assert note.isprintable()
 
 
 async def test_a_search_takes_the_graphs_spelling_and_notes_unknown_types(graph):
@@ -458,12 +361,3 @@ async def test_a_schema_of_every_case_of_a_word_is_matched_exactly(over):
     graph = over(MemoryBackend([NodeRecord("a", "gene"), NodeRecord("b", "GENE")]))
     answer = await graph.bfs_query(["a", "b"], 1, exclude_node_types=["GENE"])
     assert [n["id"] for n in answer.content["nodes"]] == ["a"]
-
-
-def test_known_values_joined_by_commas_are_taken_apart():
-    one, other = KNOWN[:2]
-    assert matched("node_types", [f"{one}, {other}"], KNOWN, complete=True) == ([one, other], [])
-    joined = f"{one},nothing"
-    taken, notes = matched("node_types", [joined], KNOWN, complete=True)
-    assert taken == [joined]
-    assert len(notes) == 1

@@ -1,9 +1,5 @@
 """The calls in `tool_usage_notes` are about the graph, and every graph answers them."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -46,7 +42,7 @@ async def assert_answered(graph: Graph, least: int = 1) -> None:
         await graph.call("bfs_query", arguments)  # raises where it is refused
 
 
-async def test_the_calls_about_medlit_find_something(medlit: Path):
+async def test_the_calls_about_medlit_find_something(medlit):
     async with open_graph(MemoryBackend(read_all([medlit]))) as graph:
         groups, walks, connection = await worked_calls(graph)
         answers = [await graph.call("bfs_query", one) for one in (groups, walks, connection)]
@@ -87,7 +83,7 @@ async def test_a_chain_of_types_is_walked_and_connected(answer_format):
     assert connection == {"seeds": ["Author:*"], "to": ["Venue:*"], **brief}
 
 
-async def test_without_lists_the_calls_have_names_to_be_replaced(medlit: Path):
+async def test_without_lists_the_calls_have_names_to_be_replaced(medlit):
     records = [
         *(NodeRecord(name, name, {"name": "NAME", "n": 1}) for name in ("A", "B")),
         EdgeRecord("A", "p", "B"),
@@ -98,7 +94,7 @@ async def test_without_lists_the_calls_have_names_to_be_replaced(medlit: Path):
         await assert_answered(graph, 3)
 
 
-async def test_without_an_outline_the_calls_have_names_of_the_lists(medlit: Path):
+async def test_without_an_outline_the_calls_have_names_of_the_lists(medlit):
     async with open_graph(WithoutOutline(read_all([medlit]))) as graph:
         await assert_answered(graph, 3)
 
