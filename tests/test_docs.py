@@ -96,7 +96,7 @@ NEWCOMERS = {
     "docs/tutorial/first-graph.md": ("bfsql-core", "bfsql-sqlite"),
     "docs/tutorial/write-a-backend.md": ("bfsql-core", "bfsql-testing"),
     "docs/how-to/load-other-formats.md": ("bfsql-core[parquet,rdf]", "bfsql-sqlite"),
-    "docs/how-to/connect-a-client.md": ("bfsql-core", "bfsql-sqlite"),
+    "docs/how-to/connect-an-assistant.md": ("bfsql-core", "bfsql-sqlite"),
     "docs/how-to/serve-neo4j.md": ("bfsql-core", "bfsql-neo4j"),
 }  # fmt: skip
 """The paths of newcomers: tables, a store of their own, Turtle, a server for others, Neo4j.

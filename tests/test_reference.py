@@ -187,7 +187,7 @@ def test_every_hook_has_a_section_with_its_arguments_and_every_section_a_hook() 
 
 def test_every_format_of_graph_files_is_there_with_its_endings() -> None:
     rows = dict(
-        re.findall(r"^\| `(\w[\w-]*)` \| ([^|]*) \|", page("how-to/load-a-graph.md"), re.MULTILINE)
+        re.findall(r"^\| `(\w[\w-]*)` \| ([^|]*) \|", page("reference/loading.md"), re.MULTILINE)
     )
     told = {name: tuple(re.findall(r"`([^`]+)`", endings)) for name, endings in rows.items()}
     assert told == {name: known.suffixes for name, known in FORMATS.items()}

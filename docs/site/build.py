@@ -1,8 +1,9 @@
 """Makes the site of the documentation: `nox -s docs`, or `python docs/site/build.py FOLDER`.
 
 The pages are copied with their folders, so that their links hold as they are. `docs/README.md` is
-the table of contents, and pages about the Python API are generated from docstrings. Broken links
-and references are errors, and so is a page that the table of contents lacks.
+the table of contents, `docs/decisions/README.md` that of the decisions, and pages about the Python
+API are generated from docstrings. Broken links and references are errors, and so is a page that its
+table of contents lacks.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from urllib.parse import unquote, urlsplit
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 CONTENTS = Path("docs", "README.md")
+DECISIONS = Path("docs", "decisions", "README.md")
 COPIED = ("*.md", "docs/**/*", "packages/*/README.md", "examples/*/README.md")
 ENTRY = re.compile(r"^## (?P<section>.+)|^- \[(?P<title>[^]]+)\]\((?P<path>[^)]+)\)", re.MULTILINE)
 GENERATED = {
@@ -111,8 +113,8 @@ def build(root: Path, site: Path, generated: Mapping[str, Iterable[str]] = GENER
         shutil.copytree(HERE, pages / "docs" / "site", dirs_exist_ok=True)
         nav = navigation(pages / CONTENTS, pages)
         if generated:
-            entries = generate(pages / "docs" / "code", pages, generated)
-            nav.append({"Generated from the code": entries})
+            made = generate(pages / "docs" / "code", pages, generated)
+            nav.append({"Generated from the code": made})
         configuration.write_text(json.dumps(settings(nav)), "utf-8")  # JSON is YAML
         command = [sys.executable, "-m", "zensical", "build", "--strict", "-f", str(configuration)]
         ran = subprocess.run(
@@ -124,8 +126,13 @@ def build(root: Path, site: Path, generated: Mapping[str, Iterable[str]] = GENER
         )
         if ran.returncode == 0:
             shutil.move(Path(staged) / "site", site)
-        missing = {str(page.relative_to(pages)) for page in pages.rglob("*.md")} - set(paths(nav))
-    errors = [f"{page} is not in {CONTENTS}: add a line to it" for page in sorted(missing)]
+        listed = {*paths(nav), *(path for *_, path in entries(pages / DECISIONS, pages))}
+        missing = {page.relative_to(pages) for page in pages.rglob("*.md")} - {*map(Path, listed)}
+    errors = [
+        f"{page} is not in {DECISIONS if page.parent == DECISIONS.parent else CONTENTS}: "
+        "add a line to it"
+        for page in sorted(missing)
+    ]
     if ran.returncode:
         report = re.sub(r"\x1b\[[0-9;]*m", "", ran.stdout + ran.stderr)
         return [*errors, report.partition("Traceback")[0]]
@@ -157,15 +164,22 @@ def settings(nav: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
+def entries(contents: Path, pages: Path) -> Iterator[tuple[str, str, str]]:
+    """Section, title and path of each entry of a table of contents, if it exists."""
+    section = ""
+    for entry in ENTRY.finditer(contents.read_text("utf-8") if contents.exists() else ""):
+        if entry["section"]:
+            section = entry["section"]
+        else:
+            path = (contents.parent / entry["path"]).resolve().relative_to(pages.resolve())
+            yield section, entry["title"], path.as_posix()
+
+
 def navigation(contents: Path, pages: Path) -> list[dict[str, Any]]:
     """The sections of the table of contents, each with its pages, after both start pages."""
     sections: dict[str, list[dict[str, str]]] = {}
-    for entry in ENTRY.finditer(contents.read_text("utf-8")):
-        if entry["section"]:
-            listed = sections.setdefault(entry["section"], [])
-        else:
-            path = (contents.parent / entry["path"]).resolve().relative_to(pages.resolve())
-            listed.append({entry["title"]: path.as_posix()})
+    for section, title, path in entries(contents, pages):
+        sections.setdefault(section, []).append({title: path})
     start: list[dict[str, Any]] = [{"BFS-QL": "README.md"}, {"Documentation": CONTENTS.as_posix()}]
     return [*start, *({name: listed} for name, listed in sections.items())]
 

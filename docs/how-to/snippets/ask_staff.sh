@@ -1,0 +1,1 @@
+bfsql bfs-query "Ada Lovelace" --step "-REPORTS_TO-> *" --show ends --path staff.db
