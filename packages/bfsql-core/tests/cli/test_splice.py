@@ -7,15 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bfsql.cli.splice import (
-    Unreadable,
-    read_json,
-    read_toml,
-    remove_item,
-    remove_table,
-    set_item,
-    set_table,
-)
+from bfsql.cli.splice import Unreadable, read_json, remove_item, set_item, set_table
 
 ENTRY = {"command": "/opt/bfsql", "args": ["serve", "--path", "/a b/größe.db"]}
 
@@ -161,31 +153,37 @@ text = """
 
 
 @pytest.mark.parametrize("text", ["", 'model = "x"\n', TOML, TOML.replace("\n", "\r\n")])
-def test_a_table_comes_and_goes(text):
-    path = ["mcp_servers", "films"]
+@pytest.mark.parametrize("name", ["films", 'my "films" #1'])
+def test_a_table_comes_and_goes(text, name):
     entry = {**ENTRY, "env": {"A B": '\x7f"\\'}, "env_vars": ["X"]}
-    added = set_table(text, path, entry)
+    added = set_table(text, "mcp_servers", name, entry)
     assert added.startswith(text)
-    assert tomllib.loads(added)["mcp_servers"]["films"] == entry
-    again = set_table(added, path, {"command": "z"})
-    assert tomllib.loads(again)["mcp_servers"]["films"] == {"command": "z"}
-    assert remove_table(added, path) == text
-    assert read_toml(remove_table(again, path)) == read_toml(text)
+    assert tomllib.loads(added)["mcp_servers"][name] == entry
+    again = set_table(added, "mcp_servers", name, {"command": "z"})
+    assert tomllib.loads(again)["mcp_servers"][name] == {"command": "z"}
+    assert set_table(added, "mcp_servers", name, None) == text
+    assert set_table(again, "mcp_servers", name, None) == text
 
 
 @pytest.mark.parametrize("text", ['mcp_servers = { films = { command = "x" } }\n', "a = \n"])
-def test_a_table_that_cannot_be_spliced_is_refused(text):
+@pytest.mark.parametrize("value", [{"command": "z"}, None])
+def test_a_table_that_cannot_be_spliced_is_refused(text, value):
     with pytest.raises(Unreadable):
-        set_table(text, ["mcp_servers", "films"], {"command": "z"})
+        set_table(text, "mcp_servers", "films", value)
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
-def test_a_table_that_goes_leaves_the_comment_of_the_next_one(newline):
-    before, films = 'a = 1\n\n[mcp_servers.other]\ncommand = "x"\n', "[mcp_servers.films]\nb = 1\n"
+@pytest.mark.parametrize(
+    "films", ["[mcp_servers.films]\nb = 1\n", '[mcp_servers . "films"]\n\nb=1\n']
+)
+def test_a_table_that_goes_leaves_the_comment_of_the_next_one(newline, films):
+    def left(text):
+        changed = set_table(text.replace("\n", newline), "mcp_servers", "films", None)
+        return changed.replace(newline, "\n")
+
+    before = 'a = 1\n\n[mcp_servers.other]\ncommand = "x"\n'
     own, after = '# cwd = "/"\n', "\n# how it looks\n[tui]\nc = 1\n"
     env = '\n[mcp_servers.films.env]\nA = "b"\n'
-    text = f"{before}\n{films}{own}{env}{after}".replace("\n", newline)
-    path = ["mcp_servers", "films"]
-    assert remove_table(text, path) == f"{before}{after}".replace("\n", newline)
-    assert remove_table(f"{films}{after}", path) == after.removeprefix("\n")
-    assert remove_table(f"{before}\n{films}\n# the end\n", path) == f"{before}\n# the end\n"
+    assert left(f"{before}\n{films}{own}{env}{after}") == f"{before}{after}"
+    assert left(f"{films}{after}") == after.removeprefix("\n")
+    assert left(f"{before}\n{films}\n# the end\n") == f"{before}\n# the end\n"

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from bfsql.cli.splice import read_json, read_toml, remove_item, remove_table, set_item, set_table
+from bfsql.cli.splice import read_json, read_toml, remove_item, set_item, set_table
 from bfsql.errors import ConfigurationError
 from bfsql.settings import read_text
 
@@ -177,7 +177,7 @@ class Client:
     ) -> str:
         """The file's text with an entry, which replaces one of the same name."""
         if self.form == "toml":
-            return set_table(text, [self.key, name], entry)
+            return set_table(text, self.key, name, entry)
         text = set_item(text, [self.key, name], entry)
         for one in inputs:
             text = set_item(text, ["inputs", ("id", one["id"])], one)
@@ -186,7 +186,7 @@ class Client:
     def removed(self, text: str, name: str) -> str:
         """The file's text without an entry and without the inputs that only this entry uses."""
         if self.form == "toml":
-            return remove_table(text, [self.key, name])
+            return set_table(text, self.key, name, None)
         inputs = self.present_inputs(text, name)
         text = remove_item(text, [self.key, name])
         for one in inputs:

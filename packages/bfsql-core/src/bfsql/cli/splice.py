@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -287,95 +287,51 @@ def read_toml(text: str) -> dict[str, Value]:
         raise Unreadable(str(error)) from None
 
 
-def set_table(text: str, path: Sequence[str], value: dict[str, Value]) -> str:
-    """The text with a table set: it replaces the existing one, or is appended.
+_TABLE = r"""
+(?:(\A)|^[^\S\n]*\n)?                                     # the blank line before it
+^[ \t]*\[{name}(?:\..*)?\].*(?:\n|\Z)                     # the header of the table or of a part
+(?:(?:[^\S\n]*(?:\#.*)?\n)*[ \t]*[^\s\[\#].*(?:\n|\Z))*  # keys, and what is between them
+(?:[ \t]*\#.*(?:\n|\Z))*                                  # a comment behind a blank line stays
+(?(1)(?:[^\S\n]*\n)?)                                    # at the start, the blank line behind it
+"""
+
+
+def set_table(text: str, key: str, name: str, value: dict[str, Value] | None) -> str:
+    """The text with the table `key.name` at its end, in place of the existing one.
 
     Args:
         text: TOML.
-        path: Keys of the table.
-        value: Its content: strings, lists of strings, tables of strings.
+        key: The table that contains the table.
+        name: Its name in that table.
+        value: Its content: strings, lists of strings, tables of strings; None to remove it.
 
     Raises:
         Unreadable: The text is not TOML, or writes the table in a way that cannot be replaced.
     """
-    present = read_toml(text)
-    due = _expected(present, path, value)
-    if path[-1] in _table(present, path[:-1]):
-        text = remove_table(text, path)
-    newline = "\r\n" if "\r\n" in text else "\n"
-    lines = [f"[{'.'.join(map(_toml_key, path))}]"]
-    lines += [f"{_toml_key(key)} = {_toml(item)}" for key, item in value.items()]
-    gap = "" if not text else newline if text.endswith("\n") else newline * 2
-    changed = f"{text}{gap}{newline.join(lines)}{newline}"
-    if read_toml(changed) != due:
-        raise Unreadable(
-            f"the table {'.'.join(path)} cannot be replaced, because of the way it is written"
-        )
-    return changed
-
-
-def remove_table(text: str, path: Sequence[str]) -> str:
-    """The text without a table and its sub-tables; the table needs a header of its own.
-
-    Raises:
-        Unreadable: It is written in another way.
-    """
-    due = read_toml(text)
-    parent = _table(due, path[:-1])
-    del parent[path[-1]]
-    lines = text.splitlines(keepends=True)
-    blocks = list(_blocks(lines, path))
-    # What looks like a block may be inside a multi-line string.
-    for chosen in (blocks, *([block] for block in blocks)):
-        gone = {number for block in chosen for number in block}
-        changed = "".join(line for number, line in enumerate(lines) if number not in gone)
+    due = _expected(read_toml(text), [key, name], value)
+    newline, block = "\r\n" if "\r\n" in text else "\n", ""
+    if value is None:
+        del due[key][name]
+    else:
+        lines = [f"[{_toml_key(key)}.{_toml_key(name)}]"]
+        lines += [f"{_toml_key(name)} = {_toml(item)}" for name, item in value.items()]
+        block = newline.join([*lines, ""])
+    pattern = r"\s*\.\s*".join(f'"?{re.escape(toml_text(one)[1:-1])}"?' for one in (key, name))
+    found = list(re.finditer(_TABLE.format(name=pattern), text, re.MULTILINE | re.VERBOSE))
+    # What looks like the table may be inside a multi-line string.
+    for chosen in (found, *([one] for one in found), []):
+        changed = text
+        for one in reversed(chosen):
+            changed = changed[: one.start()] + changed[one.end() :]
+        if changed and block:
+            changed += newline if changed.endswith("\n") else newline * 2
         with suppress(Unreadable):
-            left = read_toml(changed)
-            if not parent:  # the parent table may have no header of its own
-                _table(left, path[:-2]).setdefault(path[-2], {})
+            left = read_toml(changed + block)
+            left.setdefault(key, {})  # it may have no header of its own
             if left == due:
-                return changed
-    raise Unreadable(
-        f"the table {'.'.join(path)} cannot be removed, because of the way it is written"
-    )
-
-
-def _blocks(lines: Sequence[str], path: Sequence[str]) -> Iterator[range]:
-    """Line numbers of a table and its sub-tables, each with the blank line before it."""
-    start = None
-    for number, line in enumerate([*lines, "[end]"]):
-        head = _head(line)
-        if head is None:
-            continue
-        if start is not None:
-            blank = start > 0 and not lines[start - 1].strip()
-            yield range(start - blank, _end_of_block(lines[:number], start))
-        start = number if path[-1] in _table(head, path[:-1]) else None
-
-
-def _end_of_block(lines: Sequence[str], start: int) -> int:
-    """The line at which a table ends; a comment behind a blank line belongs to what follows."""
-    end = len(lines)
-    while not lines[end - 1].strip() or lines[end - 1].lstrip().startswith("#"):
-        end -= 1
-    while end < len(lines) and lines[end].strip():
-        end += 1
-    return end + (start == 0 and end < len(lines))
-
-
-def _table(whole: dict[str, Value], path: Sequence[str]) -> dict[str, Value]:
-    """A table of the parsed text; empty if there is none."""
-    for key in path:
-        found = whole.get(key)
-        whole = found if isinstance(found, dict) else {}
-    return whole
-
-
-def _head(line: str) -> dict[str, Value] | None:
-    """The empty table of a header; None if the line is not a header."""
-    with suppress(tomllib.TOMLDecodeError):
-        return tomllib.loads(line.strip()) if line.lstrip().startswith("[") else None
-    return None
+                return changed + block
+    verb = "removed" if value is None else "replaced"
+    raise Unreadable(f"the table {key}.{name} cannot be {verb}, because of the way it is written")
 
 
 def _toml_key(key: str) -> str:
