@@ -393,6 +393,10 @@ def test_claude_code_changes_its_file_itself(run, home, tmp_path, monkeypatch):
     assert called[:5] == ["mcp", "add-json", "--scope", "user", "films"]
     assert is_ours(json.loads(called[5]))
     assert not place(home, "claude-code").exists()
+    monkeypatch.setenv("BFSQL_BEARER_TOKEN", SECRET)
+    assert run("install", "claude-code", "--name", "films", "--with-secrets").exit_code == 0
+    assert SECRET in place(home, "claude-code").read_text()
+    assert SECRET not in (tmp_path / "called").read_text()  # which other users can see
     claude.write_text("#!/bin/sh\necho it is broken >&2\nexit 1\n")
     refused = run("install", "claude-code", "--name", "films")
     assert refused.exit_code == 2

@@ -112,7 +112,8 @@ def install(
         click.echo(f"{place} gets:", err=True)
         click.echo(known.added("", name, entry, inputs), nl=False)
         return
-    _add(known, place, name, entry, inputs, url=url)
+    in_clear = with_secrets and bool(server.secrets)
+    _add(known, place, name, entry, inputs, url=url, in_clear=in_clear)
     if secrets := [] if with_secrets or inputs else server.secrets:
         named = " and ".join(secrets)
         click.echo(f"{known.title} has to be started with {named} in its environment.")
@@ -209,6 +210,7 @@ def _add(
     inputs: list[dict[str, Any]],
     *,
     url: str | None,
+    in_clear: bool,
 ) -> None:
     with _locked(place) as folder:
         before = _read(place)
@@ -217,7 +219,8 @@ def _add(
             raise ConfigurationError(
                 f"{place} has another server named {name!r}. Choose another name with --name."
             )
-        if client.name == "claude-code" and (program := shutil.which("claude")):
+        program = shutil.which("claude") if client.name == "claude-code" else None
+        if program and not in_clear:  # other users can see a command line
             if present is not None:
                 _claude(program, "remove", name)
             _claude(program, "add-json", name, json.dumps(entry))
