@@ -115,12 +115,11 @@ class _Json:
         start = self.start
         for step in path:
             items, _ = self._items(start)
-            # Of members with the same key, the last takes effect.
-            item = next((item for item in reversed(items) if item.matches(step)), None)
-            if item is None:
+            same = [item for item in items if item.matches(step)]
+            if not same:
                 break
-            found.append(item)
-            start = item.value_start
+            found.append(same[-1])  # of members with the same key, the last takes effect
+            start = same[-1].value_start
         return found
 
     def with_value(self, item: _Item, value: Value) -> str:
@@ -158,16 +157,18 @@ class _Json:
         position = items.index(item)
         alone = self._begins_line(item.start)
         behind = self._behind_blanks(item.end)
-        start = self._end_of_line_before(item.start) if alone else item.start
+        before = text[: item.start]
+        if alone:
+            before = before.rstrip(" \t").removesuffix("\n").removesuffix("\r")
         if text[behind] == ",":
-            return text[:start] + text[behind + 1 if alone else self._behind_blanks(behind + 1) :]
+            return before + text[behind + 1 if alone else self._behind_blanks(behind + 1) :]
         if position == 0:
             comments = text[parent + 1 : item.start].rstrip()
             if comments:
                 comments += self.newline + self._indent(parent)
             return text[: parent + 1] + comments + text[behind:]
         comma = self._behind_blanks(items[position - 1].end)
-        between = text[comma + 1 : start]
+        between = before[comma + 1 :]
         return text[:comma] + (between if alone else between.rstrip(" ")) + text[item.end :]
 
     def _items(self, start: int) -> tuple[list[_Item], int]:
@@ -196,12 +197,7 @@ class _Json:
         return at
 
     def _begins_line(self, at: int) -> bool:
-        line = self.text.rfind("\n", 0, at) + 1
-        return line > 0 and not self.text[line:at].strip(" \t")
-
-    def _end_of_line_before(self, at: int) -> int:
-        end = self.text.rfind("\n", 0, at)
-        return end - 1 if self.text[end - 1 : end] == "\r" else end
+        return self.text[:at].rstrip(" \t").endswith("\n")
 
     def _indent(self, at: int) -> str:
         """The indentation of the line of a position."""
