@@ -310,7 +310,7 @@ def set_table(text: str, key: str, name: str, value: dict[str, Value] | None) ->
         del due[key][name]
     else:
         lines = [f"[{_toml_key(key)}.{_toml_key(name)}]"]
-        lines += [f"{_toml_key(name)} = {_toml(item)}" for name, item in value.items()]
+        lines += [f"{_toml_key(one)} = {_toml(item)}" for one, item in value.items()]
         block = newline.join([*lines, ""])
     pattern = r"\s*\.\s*".join(f'"?{re.escape(toml_text(one)[1:-1])}"?' for one in (key, name))
     found = list(re.finditer(_TABLE.format(name=pattern), text, re.MULTILINE | re.VERBOSE))
