@@ -285,10 +285,14 @@ async def _described(
 
 
 def _objects(document: bytes, property_: str) -> frozenset[str]:
-    import rdflib  # this takes long to import, and few stores are sampled
+    import rdflib  # this and the guard take long to import, and few stores are sampled
 
-    graph = rdflib.Graph(bind_namespaces="none")
+    from bfsql.sources.rdf_guard import TurtleGuard
+
+    graph, guard = rdflib.Graph(bind_namespaces="none"), TurtleGuard("the service description")
     try:
+        for piece in (document, b""):
+            guard.feed(piece)
         graph.parse(data=document, format="turtle")
     except Exception:  # noqa: BLE001 - rdflib raises what its parts raise; a description is optional
         return frozenset()
