@@ -2,13 +2,12 @@
 
 import pytest
 
-from bfsql_test_support.servers.gremlin import GremlinServer
 from bfsql_test_support.suites.gremlin import agreement
 
 
 class TestTinkerGraph:
     @pytest.fixture(autouse=True)
-    def _on_the_server(self, tinkergraph: GremlinServer) -> None:
+    def _on_the_server(self, tinkergraph):
         type(self).server = tinkergraph
 
     test_the_server_and_the_reference_tell_the_same_of_every_graph = agreement(4)
@@ -19,7 +18,7 @@ class TestTinkerGraph:
 
 class TestJanusGraph:
     @pytest.fixture(autouse=True)
-    def _on_the_server(self, janusgraph: GremlinServer) -> None:
+    def _on_the_server(self, janusgraph):
         type(self).server = janusgraph
 
     test_the_server_and_the_reference_tell_the_same_of_every_graph = agreement(4, plain=True)
@@ -27,7 +26,7 @@ class TestJanusGraph:
 
 class TestArcadeDB:
     @pytest.fixture(autouse=True)
-    def _on_the_server(self, arcadedb: GremlinServer) -> None:
+    def _on_the_server(self, arcadedb):
         type(self).server = arcadedb
 
     test_the_server_and_the_reference_tell_the_same_of_every_graph = agreement(4)

@@ -5,7 +5,6 @@ from typing import ClassVar
 
 import pytest
 
-from bfsql_test_support.servers.gremlin import GremlinServer
 from bfsql_test_support.suites.conformance import ASKED_TOGETHER, OF_ENGINES, ServedSuite, trying
 from bfsql_test_support.suites.gremlin import HOSTILE_NAMES, WITHOUT_QUOTES, GremlinSuite
 from bfsql_test_support.suites.numbers import AnyNumber
@@ -17,7 +16,7 @@ from bfsql_testing.conformance import RULES, OptOut
 @trying(*RULES.keys() - (ASKED_TOGETHER - {"fresh-answers"}) - {"ping-asks"})
 class TestTinkerGraph(GremlinSuite, ServedSuite, AnyNumber):
     @pytest.fixture(autouse=True)
-    def _on_the_server(self, tinkergraph: GremlinServer) -> None:
+    def _on_the_server(self, tinkergraph):
         self.server = tinkergraph
 
 
@@ -40,7 +39,7 @@ class TestJanusGraph(GremlinSuite):
     optouts: ClassVar[Mapping[str, OptOut]] = dict.fromkeys(HOSTILE_NAMES, WITHOUT_QUOTES)
 
     @pytest.fixture(autouse=True)
-    def _on_the_server(self, janusgraph: GremlinServer) -> None:
+    def _on_the_server(self, janusgraph):
         self.server = janusgraph
 
 
@@ -51,5 +50,5 @@ class TestArcadeDB(GremlinSuite):
     )
 
     @pytest.fixture(autouse=True)
-    def _on_the_server(self, arcadedb: GremlinServer) -> None:
+    def _on_the_server(self, arcadedb):
         self.server = arcadedb

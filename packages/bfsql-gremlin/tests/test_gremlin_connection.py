@@ -5,9 +5,7 @@ import json
 import re
 import ssl
 import time
-from collections.abc import AsyncIterator, Callable
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable
 
 import aiohttp
 import pytest
@@ -21,7 +19,6 @@ from bfsql_gremlin.connection import Client
 from bfsql_gremlin.load.loader import load_graph
 from bfsql_test_support.missing import missing
 from bfsql_test_support.servers.certificates import CA, CERTIFICATE, KEY, make_certificates
-from bfsql_test_support.servers.gremlin import GremlinServer
 from bfsql_test_support.servers.port import HOST, free_port
 
 STRATEGIES = re.compile(rb'"source": \[\[.*?\]\], ')
@@ -37,13 +34,13 @@ RING = {(s, f"p{n}", o) for n in range(5) for s, o in ("ab", "aa", "ba")}
 class Proxy:
     """A replica: passes messages to a real server, or fails in one of the ways that were seen."""
 
-    def __init__(self, uri: str) -> None:
+    def __init__(self, uri):
         self.mode = "open"
         self.requests = 0
         self._uri = uri
         self._open: set[web.WebSocketResponse] = set()
 
-    async def start(self, tls: ssl.SSLContext | None = None) -> None:
+    async def start(self, tls=None):
         app = web.Application()
         app.router.add_get("/gremlin", self._serve)
         self._runner = web.AppRunner(app, shutdown_timeout=0.1)
@@ -52,16 +49,16 @@ class Proxy:
         await web.TCPSite(self._runner, HOST, port, ssl_context=tls).start()
         self.uri = f"{'wss' if tls else 'ws'}://{HOST}:{port}/gremlin"
 
-    async def stop(self) -> None:
+    async def stop(self):
         await self._runner.cleanup()
 
-    def cut(self) -> None:
+    def cut(self):
         """Break the open connections."""
         for socket in self._open:
             if socket._req and socket._req.transport:
                 socket._req.transport.abort()
 
-    async def _serve(self, request: web.Request) -> web.StreamResponse:
+    async def _serve(self, request):
         if self.mode == "refuse":
             return web.Response(status=503)
         near = web.WebSocketResponse(autoping=self.mode != "hang", max_msg_size=0)
@@ -86,7 +83,7 @@ class Proxy:
             await asyncio.gather(*tasks, return_exceptions=True)
         return near
 
-    async def _pass_on(self, data: bytes, near: Any, far: Any, request: web.Request) -> None:
+    async def _pass_on(self, data, near, far, request):
         self.requests += 1
         if self.mode == "hang":
             return
@@ -113,7 +110,7 @@ class Proxy:
                 return
 
 
-def _refusal(data: bytes, message: str) -> bytes:
+def _refusal(data, message):
     request = json.loads(data[data.index(b"{") :])["requestId"]["@value"]
     empty = {"@type": "g:Map", "@value": []}
     return json.dumps(
@@ -126,14 +123,14 @@ def _refusal(data: bytes, message: str) -> bytes:
 
 
 @pytest.fixture(scope="module")
-def graph(tinkergraph: GremlinServer) -> str:
+def graph(tinkergraph):
     """The address of a server with `GRAPH`."""
     asyncio.run(load_graph(GremlinSettings(uri=[tinkergraph.uri]), GRAPH))
     return tinkergraph.uri
 
 
 @pytest.fixture
-async def two(graph: str) -> AsyncIterator[tuple[Proxy, Proxy]]:
+async def two(graph):
     """Two replicas."""
     proxies = Proxy(graph), Proxy(graph)
     for proxy in proxies:
@@ -144,7 +141,7 @@ async def two(graph: str) -> AsyncIterator[tuple[Proxy, Proxy]]:
 
 
 @pytest.fixture
-async def backend(two: tuple[Proxy, Proxy]) -> AsyncIterator[GremlinBackend]:
+async def backend(two):
     """A backend on both of them."""
     settings = GremlinSettings(uri=[one.uri for one in two], serializer="graphson")
     opened = await GremlinBackend.open(settings)
@@ -152,12 +149,12 @@ async def backend(two: tuple[Proxy, Proxy]) -> AsyncIterator[GremlinBackend]:
     await opened.close()
 
 
-async def ring(backend: GremlinBackend) -> set[Any]:
+async def ring(backend):
     return set(await backend.edges_batch(["a"]))
 
 
 @pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+def impatient(monkeypatch):
     """Servers are pinged after a short silence."""
     monkeypatch.setattr(connection, "SILENCE", 0.2)
     monkeypatch.setattr(connection, "PONG", 0.2)
@@ -165,9 +162,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("mode", ["cut", "stopping", "hang", "refuse"])
 @pytest.mark.usefixtures("impatient")
-async def test_the_next_replica_answers_for_one_that_fails(
-    two: tuple[Proxy, Proxy], backend: GremlinBackend, mode: str
-) -> None:
+async def test_the_next_replica_answers_for_one_that_fails(two, backend, mode):
     first, second = two
     first.mode = mode
     if mode == "refuse":
@@ -182,9 +177,7 @@ async def test_the_next_replica_answers_for_one_that_fails(
     assert await ring(backend) == RING
 
 
-async def test_with_no_replica_left_the_error_says_so_and_the_next_call_works(
-    two: tuple[Proxy, Proxy], backend: GremlinBackend
-) -> None:
+async def test_with_no_replica_left_the_error_says_so_and_the_next_call_works(two, backend):
     for mode, said in (("refuse", "HTTP status 503. Start one of them"), ("stopping", "could not")):
         for proxy in two:
             proxy.mode = mode
@@ -197,9 +190,7 @@ async def test_with_no_replica_left_the_error_says_so_and_the_next_call_works(
         assert await ring(backend) == RING
 
 
-async def test_half_an_answer_is_an_error_and_never_a_ring(
-    two: tuple[Proxy, Proxy], backend: GremlinBackend
-) -> None:
+async def test_half_an_answer_is_an_error_and_never_a_ring(two, backend):
     two[0].mode = "half"
     with pytest.raises(StoreError, match="an answer that cannot be read"):
         await ring(backend)
@@ -208,8 +199,8 @@ async def test_half_an_answer_is_an_error_and_never_a_ring(
 
 
 async def test_an_answer_that_breaks_off_is_asked_for_again_or_an_error_and_never_a_ring(
-    two: tuple[Proxy, Proxy], backend: GremlinBackend, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    two, backend, monkeypatch
+):
     monkeypatch.setattr(connection, "ROWS", 1)
     two[0].mode = "begin"
     assert await ring(backend) == RING
@@ -220,9 +211,7 @@ async def test_an_answer_that_breaks_off_is_asked_for_again_or_an_error_and_neve
     assert await ring(backend) == RING
 
 
-async def test_a_server_that_ignores_strategies_answers_the_same(
-    two: tuple[Proxy, Proxy], backend: GremlinBackend
-) -> None:
+async def test_a_server_that_ignores_strategies_answers_the_same(two, backend):
     two[0].mode = "forgetful"
     client = backend._client
     assert await ring(backend) == RING
@@ -230,16 +219,14 @@ async def test_a_server_that_ignores_strategies_answers_the_same(
     assert "lets this client change the graph" in (await backend.may_write() or "")
 
 
-async def test_a_connection_that_broke_while_it_was_idle_is_replaced(
-    two: tuple[Proxy, Proxy], backend: GremlinBackend
-) -> None:
+async def test_a_connection_that_broke_while_it_was_idle_is_replaced(two, backend):
     two[0].cut()
     await asyncio.sleep(0.05)
     assert await ring(backend) == RING
     assert two[1].requests == 0
 
 
-async def test_the_deadline_of_the_call_reaches_the_server(graph: str, monkeypatch: Any) -> None:
+async def test_the_deadline_of_the_call_reaches_the_server(graph, monkeypatch):
     monkeypatch.setattr("bfsql_gremlin.queries.ring", _slow)
     backend = await GremlinBackend.create(graph)
     begun = time.monotonic()
@@ -251,7 +238,7 @@ async def test_the_deadline_of_the_call_reaches_the_server(graph: str, monkeypat
     await backend.close()
 
 
-async def test_the_server_stops_a_query_that_takes_too_long(graph: str, monkeypatch: Any) -> None:
+async def test_the_server_stops_a_query_that_takes_too_long(graph, monkeypatch):
     """Its own limit is that of the call, which the client here outlives."""
     monkeypatch.setattr("bfsql_gremlin.queries.ring", _slow)
     backend = await GremlinBackend.create(graph)
@@ -265,7 +252,7 @@ async def test_the_server_stops_a_query_that_takes_too_long(graph: str, monkeypa
     await backend.close()
 
 
-def _slow(*_: Any) -> Any:
+def _slow(*_):
     from gremlin_python.process.graph_traversal import __
 
     from bfsql_gremlin import queries
@@ -273,7 +260,7 @@ def _slow(*_: Any) -> Any:
     return queries.source().V().repeat(__.both()).times(30).path().count()
 
 
-async def test_a_cancelled_call_harms_no_other(graph: str, monkeypatch: Any) -> None:
+async def test_a_cancelled_call_harms_no_other(graph, monkeypatch):
     backend = await GremlinBackend.create(graph, pool_size=1)
     monkeypatch.setattr("bfsql_gremlin.queries.ring", _slow)
     slow = asyncio.ensure_future(backend.edges_batch(["a"]))
@@ -286,7 +273,7 @@ async def test_a_cancelled_call_harms_no_other(graph: str, monkeypatch: Any) -> 
     await backend.close()
 
 
-async def test_calls_that_find_no_free_connection_say_so(graph: str, monkeypatch: Any) -> None:
+async def test_calls_that_find_no_free_connection_say_so(graph, monkeypatch):
     backend = await GremlinBackend.create(graph, pool_size=1, connect_timeout=0.2)
     monkeypatch.setattr("bfsql_gremlin.queries.ring", _slow)
     slow = asyncio.ensure_future(backend.edges_batch(["a"]))
@@ -303,28 +290,28 @@ async def test_calls_that_find_no_free_connection_say_so(graph: str, monkeypatch
 # --- servers that cannot be used --------------------------------------------------
 
 
-async def test_a_server_that_is_away_is_said_with_what_to_do() -> None:
+async def test_a_server_that_is_away_is_said_with_what_to_do():
     with pytest.raises(StoreUnavailable, match=r"does not answer: .* Start it, or correct GREMLIN"):
         await GremlinBackend.create(f"ws://{HOST}:{free_port()}/gremlin")
 
 
 @pytest.mark.usefixtures("impatient")
-async def test_a_server_that_stays_silent_is_given_up(silent: int) -> None:
+async def test_a_server_that_stays_silent_is_given_up(silent):
     with pytest.raises(StoreUnavailable, match=r"no connection within 0\.2 s"):
         await GremlinBackend.create(f"ws://{HOST}:{silent}/gremlin", connect_timeout=0.2)
 
 
-async def test_what_is_no_gremlin_server_is_said(bad_endpoint: Any) -> None:
+async def test_what_is_no_gremlin_server_is_said(bad_endpoint):
     with pytest.raises(StoreError, match=r"is not a Gremlin server: .* HTTP status \d+ .*/gremlin"):
         await GremlinBackend.create(bad_endpoint.url.replace("http://", "ws://"))
 
 
-async def test_a_wrong_source_is_said(graph: str) -> None:
+async def test_a_wrong_source_is_said(graph):
     with pytest.raises(StoreError, match=r"has no traversal source 'zz': .*--traversal-source"):
         await GremlinBackend.create(graph, traversal_source="zz")
 
 
-async def test_a_step_that_the_server_lacks_is_said(graph: str) -> None:
+async def test_a_step_that_the_server_lacks_is_said(graph):
     client = Client(GremlinSettings(uri=[graph]))
     traversal = queries.source().V()
     traversal.bytecode.add_step("newStep")
@@ -333,12 +320,12 @@ async def test_a_step_that_the_server_lacks_is_said(graph: str) -> None:
     await client.close()
 
 
-async def test_a_server_without_tls_is_said(graph: str) -> None:
+async def test_a_server_without_tls_is_said(graph):
     with pytest.raises(StoreError, match=r"could not agree on TLS|does not answer"):
         await GremlinBackend.create(graph.replace("ws://", "wss://"))
 
 
-async def test_a_server_with_tls_is_trusted_by_its_certificate(graph: str, tmp_path: Path) -> None:
+async def test_a_server_with_tls_is_trusted_by_its_certificate(graph, tmp_path):
     folder = tmp_path / "certificates"
     if not make_certificates(folder):
         missing("openssl", "there is no openssl to make certificates with")
@@ -363,8 +350,8 @@ async def test_a_server_with_tls_is_trusted_by_its_certificate(graph: str, tmp_p
     ],
 )
 async def test_a_login_to_arcadedb_that_is_missing_or_wrong_is_said_and_not_shown(
-    arcadedb: GremlinServer, login: dict[str, str], said: str
-) -> None:
+    arcadedb, login, said
+):
     with pytest.raises(StoreError, match=said) as refused:
         await GremlinBackend.create(arcadedb.uri, **login)
     assert "wrong'" not in str(refused.value)

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import struct
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 from uuid import uuid4
 
@@ -22,12 +22,12 @@ SIZE = 4_000_000
 """Bytes of a call's memory, and ten times the largest message."""
 
 
-def traverser(value: Any, bulk: int = 1) -> dict[str, Any]:
+def traverser(value, bulk=1):
     bulks = {"@type": "g:Int64", "@value": bulk}
     return {"@type": "g:Traverser", "@value": {"bulk": bulks, "value": value}}
 
 
-def answer(request_id: Any, *results: Any, code: int = 200, message: str = "") -> str:
+def answer(request_id, *results, code=200, message=""):
     data = {"@type": "g:List", "@value": list(results)}
     empty: dict[str, Any] = {"@type": "g:Map", "@value": []}
     status = {"code": code, "message": message, "attributes": empty}
@@ -38,13 +38,13 @@ def answer(request_id: Any, *results: Any, code: int = 200, message: str = "") -
 class HostileServer:
     """Sends what a test wants, and records the requests."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.reply: Reply
         self.requests: list[dict[str, Any]] = []
         self.port = free_port()
         self.uri = f"ws://{HOST}:{self.port}/gremlin"
 
-    async def start(self) -> None:
+    async def start(self):
         app = web.Application()
         app.router.add_get("/gremlin", self._serve)
         app.router.add_get("/moved", self._move)
@@ -52,7 +52,7 @@ class HostileServer:
         await self.runner.setup()
         await web.TCPSite(self.runner, HOST, self.port).start()
 
-    async def _serve(self, request: web.Request) -> web.WebSocketResponse:
+    async def _serve(self, request):
         socket = web.WebSocketResponse()
         await socket.prepare(request)
         async for message in socket:
@@ -63,19 +63,19 @@ class HostileServer:
                 break
         return socket
 
-    async def _move(self, _request: web.Request) -> web.Response:
+    async def _move(self, _request):
         return web.Response(status=307, headers={"Location": f"http://{HOST}:{self.port}/gremlin"})
 
 
 @pytest.fixture
-async def server() -> AsyncIterator[HostileServer]:
+async def server():
     one = HostileServer()
     await one.start()
     yield one
     await one.runner.cleanup()
 
 
-async def ask(uri: str, *, seconds: float = 20, collected: bool = True, **settings: Any) -> Any:
+async def ask(uri, *, seconds=20, collected=True, **settings):
     """The results of a traversal in a call of `SIZE` bytes of memory."""
     given = {"username": "user", "password": "secret", "serializer": "graphson"} | settings
     client = Client(GremlinSettings(uri=[uri], max_message_bytes=SIZE // 10, **given))
@@ -90,51 +90,51 @@ async def ask(uri: str, *, seconds: float = 20, collected: bool = True, **settin
         await client.close()
 
 
-async def bulky(socket: web.WebSocketResponse, request_id: Any) -> None:
+async def bulky(socket, request_id):
     await socket.send_str(answer(request_id, traverser("a", 10**9)))
 
 
-async def bulky_within_the_bound(socket: web.WebSocketResponse, request_id: Any) -> None:
+async def bulky_within_the_bound(socket, request_id):
     await socket.send_str(answer(request_id, traverser("a", 10**6)))
 
 
-async def negative(socket: web.WebSocketResponse, request_id: Any) -> None:
+async def negative(socket, request_id):
     await socket.send_str(answer(request_id, traverser("a", -1)))
 
 
-async def bulk_set(socket: web.WebSocketResponse, request_id: Any) -> None:
+async def bulk_set(socket, request_id):
     value = ["a", {"@type": "g:Int64", "@value": 10**9}]
     await socket.send_str(answer(request_id, traverser({"@type": "g:BulkSet", "@value": value})))
 
 
-async def large(socket: web.WebSocketResponse, request_id: Any) -> None:
+async def large(socket, request_id):
     await socket.send_str(answer(request_id, traverser("a" * SIZE)))
 
 
-async def foreign(socket: web.WebSocketResponse, _request_id: Any) -> None:
+async def foreign(socket, _request_id):
     await socket.send_str(answer(str(uuid4()), traverser("of another call")))
 
 
-async def without_id(socket: web.WebSocketResponse, _request_id: Any) -> None:
+async def without_id(socket, _request_id):
     await socket.send_str(answer(None, code=499, message="no such request"))
 
 
-async def no_results(socket: web.WebSocketResponse, request_id: Any) -> None:
+async def no_results(socket, request_id):
     await socket.send_str(answer(request_id, {"a": 1}))
 
 
-async def endless_answer(socket: web.WebSocketResponse, request_id: Any) -> None:
+async def endless_answer(socket, request_id):
     part = answer(request_id, *[traverser("a" * 1_000)] * 50, code=206)
     while not socket.closed:
         await socket.send_str(part)
         await asyncio.sleep(0)  # the client is in the same loop
 
 
-async def endless_logins(socket: web.WebSocketResponse, request_id: Any) -> None:
+async def endless_logins(socket, request_id):
     await socket.send_str(answer(request_id, code=407))
 
 
-async def endless_message(socket: web.WebSocketResponse, _request_id: Any) -> None:
+async def endless_message(socket, _request_id):
     """Fragments of a message that has no last one (RFC 6455, 5.4)."""
     transport = socket._req.transport
     opcode = 1
@@ -145,7 +145,7 @@ async def endless_message(socket: web.WebSocketResponse, _request_id: Any) -> No
     raise ConnectionError
 
 
-async def endless_frame(socket: web.WebSocketResponse, _request_id: Any) -> None:
+async def endless_frame(socket, _request_id):
     """A frame that declares 2**40 bytes, of which the first arrive."""
     transport = socket._req.transport
     assert transport
@@ -169,24 +169,20 @@ async def endless_frame(socket: web.WebSocketResponse, _request_id: Any) -> None
     ],
     ids=lambda one: getattr(one, "__name__", ""),
 )
-async def test_an_answer_is_bounded(
-    server: HostileServer, reply: Reply, error: type[Exception], said: str
-) -> None:
+async def test_an_answer_is_bounded(server, reply, error, said):
     server.reply = reply
     with pytest.raises(error, match=said):
         await ask(server.uri)
 
 
 @pytest.mark.parametrize("reply", [endless_answer, endless_logins])
-async def test_an_answer_without_an_end_ends_with_its_call(
-    server: HostileServer, reply: Reply
-) -> None:
+async def test_an_answer_without_an_end_ends_with_its_call(server, reply):
     server.reply = reply
     with pytest.raises(TimeoutError):
         await ask(server.uri, seconds=0.5, collected=False)
 
 
-async def test_a_redirect_is_not_followed_and_no_password_is_sent(server: HostileServer) -> None:
+async def test_a_redirect_is_not_followed_and_no_password_is_sent(server):
     server.reply = endless_logins
     with pytest.raises(StoreError, match=rf"redirects to http://{HOST}:{server.port}, to which"):
         await ask(server.uri.replace("/gremlin", "/moved"))

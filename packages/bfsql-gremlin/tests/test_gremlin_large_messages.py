@@ -5,10 +5,8 @@ import re
 import struct
 import sys
 import time
-from collections.abc import AsyncIterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import aiohttp
 import pytest
@@ -19,7 +17,6 @@ from bfsql.models import NodeRecord
 from bfsql_gremlin import GremlinSettings
 from bfsql_gremlin.load.loader import load_graph
 from bfsql_test_support.depth import THOROUGH
-from bfsql_test_support.servers.gremlin import GremlinServer
 from bfsql_test_support.servers.port import HOST
 from bfsql_test_support.servers.serve_process import serving
 
@@ -33,11 +30,11 @@ CHUNK = b" " * 500_000
 class Proxy:
     """Passes on what a Gremlin Server says, but answers requests for the node `large` itself."""
 
-    def __init__(self, uri: str, size: int, fragments: int) -> None:
+    def __init__(self, uri, size, fragments):
         self.target = uri
         self.size, self.fragments = size, fragments
 
-    async def serve(self, request: web.Request) -> web.WebSocketResponse:
+    async def serve(self, request):
         """Connect a client with the server."""
         here = web.WebSocketResponse()
         await here.prepare(request)
@@ -51,11 +48,11 @@ class Proxy:
             answers.cancel()
         return here
 
-    async def _pass_on(self, there: Any, here: web.WebSocketResponse) -> None:
+    async def _pass_on(self, there, here):
         async for message in there:
             await here.send_bytes(message.data)
 
-    async def _send_large(self, request: web.Request) -> None:
+    async def _send_large(self, request):
         """A text in fragments (RFC 6455, 5.2), until the client hangs up."""
         transport = request.transport
         length = self.size // self.fragments
@@ -72,7 +69,7 @@ class Proxy:
 
 
 @pytest.fixture
-async def uri(request: pytest.FixtureRequest, tinkergraph: GremlinServer) -> AsyncIterator[str]:
+async def uri(request, tinkergraph):
     """The address of a proxy with one message for the node `large`."""
     names = {"large": "Large", "small": "Small"}
     records = [NodeRecord(node, "T", {"name": name}) for node, name in names.items()]
@@ -87,7 +84,7 @@ async def uri(request: pytest.FixtureRequest, tinkergraph: GremlinServer) -> Asy
     await runner.cleanup()
 
 
-async def slowest_search(url: str, done: asyncio.Event) -> float:
+async def slowest_search(url, done):
     """The most seconds that a search of another client takes until the event."""
     slowest = 0.0
     async with Client(url) as client:
@@ -99,7 +96,7 @@ async def slowest_search(url: str, done: asyncio.Event) -> float:
     return slowest
 
 
-def peak_of(pid: int) -> int:
+def peak_of(pid):
     """The most bytes of memory that a process has had."""
     [kilobytes] = re.findall(r"VmHWM:\s+(\d+)", Path(f"/proc/{pid}/status").read_text("ascii"))
     return int(kilobytes) * 1024
@@ -117,7 +114,7 @@ def peak_of(pid: int) -> int:
     ids=["one frame", "fragments", "below the limit"],
     indirect=["uri"],
 )
-async def test_a_large_message_stays_within_the_memory_of_a_call(uri: str, said: str) -> None:
+async def test_a_large_message_stays_within_the_memory_of_a_call(uri, said):
     limits = ("--max-message-bytes", str(100 * MB), "--max-call-memory", str(MEMORY))
     with ExitStack() as stack:
         server = serving("--backend", "gremlin", "--uri", uri, *limits)

@@ -1,7 +1,6 @@
 """Loading: what is written, what is refused, and what remains after a failed load."""
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -11,9 +10,7 @@ from bfsql_gremlin import GremlinSettings
 from bfsql_gremlin.load import loader, rows
 from bfsql_gremlin.load.loader import load_graph
 from bfsql_gremlin.plugin import plugin
-from bfsql_test_support.servers.gremlin import GremlinServer
 from bfsql_testing import EVERYTHING, Kind, LoaderSuite
-from bfsql_testing.loader_suite import Contents
 
 IDS = "g.V().values('entity_id')"
 COUNT = "g.E().count()"
@@ -33,24 +30,24 @@ class TestTinkerGraph(LoaderSuite):
     cancelled_note = "No vertex in it has been changed."
 
     @pytest.fixture
-    def settings(self, tinkergraph: GremlinServer) -> GremlinSettings:
+    def settings(self, tinkergraph):
         return GremlinSettings(uri=[tinkergraph.uri])
 
     @pytest.fixture
-    def contents(self, settings: GremlinSettings, script: Any) -> Contents:
-        async def contents() -> Any:
+    def contents(self, settings, script):
+        async def contents():
             return sorted(await script(settings, IDS))
 
         return contents
 
 
 @pytest.fixture(params=["tinkergraph", "janusgraph"])
-def settings(request: pytest.FixtureRequest) -> GremlinSettings:
+def settings(request):
     """Settings of each engine."""
     return GremlinSettings(uri=[request.getfixturevalue(request.param).uri])
 
 
-async def test_types_are_labels_and_what_is_not_of_one_kind_is_json(settings, script) -> None:
+async def test_types_are_labels_and_what_is_not_of_one_kind_is_json(settings, script):
     report = await load_graph(settings, GRAPH)
     assert (report.nodes, report.edges, report.evidence) == (2, 1, 1)
     nodes = await script(settings, DESCRIBED)
@@ -67,17 +64,17 @@ async def test_types_are_labels_and_what_is_not_of_one_kind_is_json(settings, sc
     }
 
 
-async def test_a_batch_whose_answer_is_lost_is_written_once(settings, script, monkeypatch) -> None:
+async def test_a_batch_whose_answer_is_lost_is_written_once(settings, script, monkeypatch):
     """Of vertices, because they are looked up first; of edges, because the last one is."""
     sent = {"nodes": 0, "edges": 0}
     write_nodes = loader.GremlinWriter._write_nodes
 
-    async def twice(self: Any, batch: Any) -> Any:
+    async def twice(self, batch):
         sent["nodes"] += 1
         await write_nodes(self, batch)
         return await write_nodes(self, batch)
 
-    async def lost(self: Any, traversal: Any, *, again: bool = True) -> Any:
+    async def lost(self, traversal, *, again=True):
         found = await rows_of(self, traversal, again=again)
         if not again and not sent["edges"]:
             sent["edges"] += 1
@@ -95,11 +92,11 @@ async def test_a_batch_whose_answer_is_lost_is_written_once(settings, script, mo
 
 async def test_a_load_that_ends_early_says_what_is_there_and_what_to_run(
     settings, script, monkeypatch
-) -> None:
+):
     monkeypatch.setattr(rows, "NODES", 10)
     write_nodes = loader.GremlinWriter._write_nodes
 
-    async def third_fails(self: Any, batch: Any) -> Any:
+    async def third_fails(self, batch):
         if self._written[0] == 20:
             raise StoreUnavailable("The server went away.")
         return await write_nodes(self, batch)
@@ -113,15 +110,13 @@ async def test_a_load_that_ends_early_says_what_is_there_and_what_to_run(
     assert sorted(await script(settings, IDS)) == ["a", "b"]
 
 
-async def test_ids_of_the_engine_cannot_be_loaded(settings) -> None:
+async def test_ids_of_the_engine_cannot_be_loaded(settings):
     own = settings.model_copy(update={"id_property": "~id"})
     with pytest.raises(StoreError, match="Name a property with --id-property"):
         await load_graph(own, GRAPH)
 
 
-async def test_what_a_label_of_janusgraph_cannot_be_is_refused_by_the_record(
-    janusgraph: GremlinServer,
-) -> None:
+async def test_what_a_label_of_janusgraph_cannot_be_is_refused_by_the_record(janusgraph):
     settings = GremlinSettings(uri=[janusgraph.uri])
     report = await load_graph(
         settings,
@@ -140,9 +135,7 @@ async def test_what_a_label_of_janusgraph_cannot_be_is_refused_by_the_record(
         assert reason in told
 
 
-async def test_a_property_of_another_type_in_the_schema_of_janusgraph_is_json(
-    janusgraph: GremlinServer, script: Any
-) -> None:
+async def test_a_property_of_another_type_in_the_schema_of_janusgraph_is_json(janusgraph, script):
     """JanusGraph fixes the type of a property for ever."""
     settings = GremlinSettings(uri=[janusgraph.uri])
     for value in (7, "seven"):

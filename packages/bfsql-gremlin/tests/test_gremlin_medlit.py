@@ -3,7 +3,6 @@
 import pytest
 
 from bfsql_test_support.depth import THOROUGH
-from bfsql_test_support.servers.gremlin import GremlinServer
 from bfsql_test_support.suites.gremlin import GremlinMedlit
 from bfsql_test_support.suites.medlit import MisspelledNames
 
@@ -11,7 +10,7 @@ from bfsql_test_support.suites.medlit import MisspelledNames
 class TestJanusGraph(GremlinMedlit, MisspelledNames):
     @pytest.fixture(scope="class")
     @classmethod
-    def server(cls, janusgraph: GremlinServer) -> GremlinServer:
+    def server(cls, janusgraph):
         return janusgraph
 
 
@@ -21,11 +20,11 @@ if THOROUGH:
     class TestTinkerGraph(GremlinMedlit):
         @pytest.fixture(scope="class")
         @classmethod
-        def server(cls, tinkergraph: GremlinServer) -> GremlinServer:
+        def server(cls, tinkergraph):
             return tinkergraph
 
     class TestArcadeDB(GremlinMedlit):
         @pytest.fixture(scope="class")
         @classmethod
-        def server(cls, arcadedb: GremlinServer) -> GremlinServer:
+        def server(cls, arcadedb):
             return arcadedb

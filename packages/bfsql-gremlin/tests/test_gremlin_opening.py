@@ -1,7 +1,6 @@
 """Opening: what is found out about a graph, its indexes, and who may write; what is Gremlin."""
 
 import logging
-from typing import Any
 
 import pytest
 from pydantic import ValidationError
@@ -14,18 +13,17 @@ from bfsql_gremlin.connection import Client
 from bfsql_gremlin.discovery import JanusGraphSchema
 from bfsql_gremlin.indexes import lacking, prepare, quoted
 from bfsql_gremlin.load.loader import load_graph
-from bfsql_test_support.servers.gremlin import GremlinServer
 
 INERT = ["').drop()", "'; g.V().drop().iterate(); '", "${g.V().drop().iterate()}", '"""', "\\E.*"]
 
 
 @pytest.fixture(params=["tinkergraph", "janusgraph"])
-def settings(request: pytest.FixtureRequest) -> GremlinSettings:
+def settings(request):
     """Settings of each engine."""
     return GremlinSettings(uri=[request.getfixturevalue(request.param).uri])
 
 
-async def test_every_traversal_that_reads_is_refused_to_write(settings: GremlinSettings) -> None:
+async def test_every_traversal_that_reads_is_refused_to_write(settings):
     client = Client(settings)
     for written in (
         queries.source().add_v("T"),
@@ -39,9 +37,7 @@ async def test_every_traversal_that_reads_is_refused_to_write(settings: GremlinS
     await client.close()
 
 
-async def test_whether_the_client_may_write_is_found_out_without_writing(
-    settings: GremlinSettings, script: Any
-) -> None:
+async def test_whether_the_client_may_write_is_found_out_without_writing(settings, script):
     await load_graph(settings, [NodeRecord("a", "T")])
     opened = await GremlinBackend.open(settings)
     assert "withStrategies(ReadOnlyStrategy.instance())" in (await opened.may_write() or "")
@@ -53,7 +49,7 @@ async def test_whether_the_client_may_write_is_found_out_without_writing(
     assert await script(settings, "g.V().count()") == [1]
 
 
-async def test_texts_of_a_model_are_never_gremlin(settings: GremlinSettings, script: Any) -> None:
+async def test_texts_of_a_model_are_never_gremlin(settings, script):
     await load_graph(settings, [NodeRecord("a", "T", {"name": "A"}), EdgeRecord("a", "p", "a")])
     opened = await GremlinBackend.open(settings)
     async with open_graph(opened) as graph:
@@ -68,16 +64,14 @@ async def test_texts_of_a_model_are_never_gremlin(settings: GremlinSettings, scr
     assert await script(settings, "g.V().count()") == [1]
 
 
-async def test_names_of_the_settings_are_never_groovy_of_janusgraph(
-    janusgraph: GremlinServer,
-) -> None:
+async def test_names_of_the_settings_are_never_groovy_of_janusgraph(janusgraph):
     for text in ("it's", "a\\", "a'; 1/0; '", "${1/0}", "a\nb"):
         client = Client(GremlinSettings(uri=[janusgraph.uri]))
         assert await client.script(quoted(text)) == [text]
         await client.close()
 
 
-async def test_what_is_sent_is_seen_in_the_log_of_the_server(tinkergraph: GremlinServer) -> None:
+async def test_what_is_sent_is_seen_in_the_log_of_the_server(tinkergraph):
     """Bytecode that cannot write, with the texts of the caller as arguments; its only script."""
     opened = await GremlinBackend.create(tinkergraph.uri)
     before = len(tinkergraph.log.read_text())
@@ -96,9 +90,7 @@ async def test_what_is_sent_is_seen_in_the_log_of_the_server(tinkergraph: Gremli
 # --- indexes ------------------------------------------------------------------------
 
 
-async def test_missing_indexes_of_janusgraph_are_proposed_made_and_used(
-    janusgraph: GremlinServer, script: Any, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_missing_indexes_of_janusgraph_are_proposed_made_and_used(janusgraph, script, caplog):
     settings = GremlinSettings(uri=[janusgraph.uri], id_property="code")
     await script(settings, "g.V().drop().iterate(); g.addV('T').property('code','c1').iterate();1")
     caplog.set_level(logging.WARNING, "bfsql")
@@ -118,7 +110,7 @@ async def test_missing_indexes_of_janusgraph_are_proposed_made_and_used(
     await opened.close()
 
 
-def test_a_mixed_index_is_proposed_only_where_there_is_a_backend() -> None:
+def test_a_mixed_index_is_proposed_only_where_there_is_a_backend():
     settings = GremlinSettings()
     without, with_backend = (
         JanusGraphSchema([[], [], {"name": "String", "title": "Integer"}, backends])
@@ -131,9 +123,7 @@ def test_a_mixed_index_is_proposed_only_where_there_is_a_backend() -> None:
     assert "'title'" not in names
 
 
-async def test_other_engines_are_said_to_have_no_list_of_indexes(
-    tinkergraph: GremlinServer,
-) -> None:
+async def test_other_engines_are_said_to_have_no_list_of_indexes(tinkergraph):
     with pytest.raises(StoreError, match="is not JanusGraph, or takes no scripts"):
         await prepare(GremlinSettings(uri=[tinkergraph.uri]), False)
 
@@ -142,14 +132,12 @@ async def test_other_engines_are_said_to_have_no_list_of_indexes(
 
 
 @pytest.mark.parametrize("uri", ["localhost:8182", "http://localhost", "ws://", "ws://u:p@host"])
-def test_addresses_that_cannot_be_used_are_said(uri: str) -> None:
+def test_addresses_that_cannot_be_used_are_said(uri):
     with pytest.raises(ValidationError, match="the address"):
         GremlinSettings(uri=[uri])
 
 
-async def test_several_addresses_come_from_the_environment(
-    tinkergraph: GremlinServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_several_addresses_come_from_the_environment(tinkergraph, monkeypatch):
     monkeypatch.setenv("GREMLIN_URI", f"{tinkergraph.uri}, {tinkergraph.uri}")
     opened = await GremlinBackend.create()
     assert opened._settings.uri == [tinkergraph.uri] * 2
@@ -159,7 +147,7 @@ async def test_several_addresses_come_from_the_environment(
         await GremlinBackend.create()
 
 
-async def test_certificates_without_tls_are_said(tmp_path: Any) -> None:
+async def test_certificates_without_tls_are_said(tmp_path):
     with pytest.raises(StoreError, match=r"ca_file .* no effect"):
         await GremlinBackend.create("ws://localhost:8182", ca_file=tmp_path)
     with pytest.raises(StoreError, match="cannot be read"):

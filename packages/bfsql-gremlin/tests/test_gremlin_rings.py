@@ -1,7 +1,6 @@
 """Rings: one request a chunk of ids, what the server filters, hubs, many ids, and search."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from contextlib import aclosing
 from typing import Any
 
@@ -36,7 +35,7 @@ GRAPH: list[GraphRecord] = [
 
 
 @pytest.fixture(scope="module", params=["tinkergraph", "janusgraph"])
-def settings(request: pytest.FixtureRequest) -> GremlinSettings:
+def settings(request):
     """Settings of each engine, with `GRAPH` loaded."""
     settings = GremlinSettings(uri=[request.getfixturevalue(request.param).uri])
     asyncio.run(load_graph(settings, GRAPH))
@@ -44,14 +43,14 @@ def settings(request: pytest.FixtureRequest) -> GremlinSettings:
 
 
 @pytest.fixture
-async def opened(settings: GremlinSettings) -> AsyncIterator[GremlinBackend]:
+async def opened(settings):
     """A backend on `GRAPH`."""
     opened = await GremlinBackend.open(settings)
     yield opened
     await opened.close()
 
 
-async def test_a_ring_is_one_request_with_the_types_of_both_ends(opened: GremlinBackend) -> None:
+async def test_a_ring_is_one_request_with_the_types_of_both_ends(opened):
     sent = watched(opened)
     found = [row async for rows in opened.edges_stream(["n0", "n1"]) for row in rows]
     assert set(found) == {
@@ -62,14 +61,12 @@ async def test_a_ring_is_one_request_with_the_types_of_both_ends(opened: Gremlin
     assert len(sent) == 1
 
 
-async def test_predicates_and_direction_are_decided_by_the_server(
-    opened: GremlinBackend, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_predicates_and_direction_are_decided_by_the_server(opened, monkeypatch):
     """Rows of other edges never arrive."""
     got: list[Any] = []
     stream = opened._client.stream
 
-    async def noted(traversal: Any, **rest: Any) -> Any:
+    async def noted(traversal, **rest):
         async with aclosing(stream(traversal, **rest)) as parts:
             async for part in parts:
                 got.extend(part)
@@ -86,7 +83,7 @@ async def test_predicates_and_direction_are_decided_by_the_server(
     assert await opened.edges_batch(["n1"], predicates=[]) == []
 
 
-async def test_a_tool_call_takes_few_round_trips(opened: GremlinBackend) -> None:
+async def test_a_tool_call_takes_few_round_trips(opened):
     async with open_graph(opened) as graph:
         await graph.describe_schema()
         sent = watched(opened)
@@ -96,7 +93,7 @@ async def test_a_tool_call_takes_few_round_trips(opened: GremlinBackend) -> None
             assert len(sent) <= hops + 6
 
 
-async def test_ten_thousand_ids_are_looked_up_in_chunks(opened: GremlinBackend) -> None:
+async def test_ten_thousand_ids_are_looked_up_in_chunks(opened):
     sent = watched(opened)
     ids = [*(f"unknown {i}" for i in range(10_000)), "n3", "hub"]
     assert {node.id for node in await opened.get_nodes_batch(ids)} == {"n3", "hub"}
@@ -104,13 +101,11 @@ async def test_ten_thousand_ids_are_looked_up_in_chunks(opened: GremlinBackend) 
     assert len(await opened.edges_batch(ids)) == 2
 
 
-async def test_a_far_end_that_is_missing_is_an_error(
-    opened: GremlinBackend, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_far_end_that_is_missing_is_an_error(opened, monkeypatch):
     """As if a member of the cluster lagged behind."""
     stream = opened._client.stream
 
-    async def lagging(traversal: Any, **rest: Any) -> Any:
+    async def lagging(traversal, **rest):
         async with aclosing(stream(traversal, **rest)) as parts:
             async for part in parts:
                 yield part[:-1]
@@ -120,12 +115,10 @@ async def test_a_far_end_that_is_missing_is_an_error(
         [rows async for rows in ring_batches(opened._client, opened._schema, ["n0"])]
 
 
-async def test_far_ends_may_arrive_first(
-    opened: GremlinBackend, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_far_ends_may_arrive_first(opened, monkeypatch):
     stream = opened._client.stream
 
-    async def reversed_(traversal: Any, **rest: Any) -> Any:
+    async def reversed_(traversal, **rest):
         async with aclosing(stream(traversal, **rest)) as parts:
             async for part in parts:
                 yield part[::-1]
@@ -142,13 +135,11 @@ async def test_far_ends_may_arrive_first(
     ("query", "found"),
     [("n4", "n4"), ("number 4", "n4"), ("NUMBER 4", "n4"), ("no. 4", "n4"), ("the hub", "hub")],
 )
-async def test_ids_names_and_aliases_are_found(
-    opened: GremlinBackend, query: str, found: str
-) -> None:
+async def test_ids_names_and_aliases_are_found(opened, query, found):
     assert (await opened.search_entities(query))[0].id == found
 
 
-async def test_types_are_applied_by_the_server(opened: GremlinBackend) -> None:
+async def test_types_are_applied_by_the_server(opened):
     found = await opened.search_entities("number", ["T"])
     assert len(found) == 9
     assert await opened.search_entities("number", ["Hub"]) == []
@@ -156,14 +147,12 @@ async def test_types_are_applied_by_the_server(opened: GremlinBackend) -> None:
 
 
 @pytest.mark.parametrize("settings", ["janusgraph"], indirect=True)
-async def test_a_misspelt_name_is_found_by_a_mixed_index(opened: GremlinBackend) -> None:
+async def test_a_misspelt_name_is_found_by_a_mixed_index(opened):
     assert len(await opened.search_entities("numbre")) == 9
 
 
 @pytest.mark.parametrize("settings", ["tinkergraph"], indirect=True)
-async def test_a_search_without_an_index_says_when_time_was_too_short(
-    opened: GremlinBackend, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_search_without_an_index_says_when_time_was_too_short(opened, monkeypatch):
     with call.scope(seconds=30) as scope:
         assert (await opened.search_entities("umber 4"))[0].id == "n4"
         assert not scope.omissions
@@ -181,8 +170,8 @@ async def test_a_search_without_an_index_says_when_time_was_too_short(
 
 
 async def test_a_large_graph_is_counted_by_the_server_and_its_properties_sampled(
-    opened: GremlinBackend, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    opened, monkeypatch
+):
     whole = await opened.outline()
     monkeypatch.setattr(outline, "MOST_NODES", 4)
     monkeypatch.setattr(outline, "MOST_EDGES", 3)
@@ -191,7 +180,7 @@ async def test_a_large_graph_is_counted_by_the_server_and_its_properties_sampled
     assert sampled.relations == whole.relations
     assert await opened.comprehensive()
 
-    async def too_slow(counting: Any, _: float) -> None:
+    async def too_slow(counting, _):
         counting.close()
 
     monkeypatch.setattr(outline, "counted_in_time", too_slow)
@@ -201,7 +190,7 @@ async def test_a_large_graph_is_counted_by_the_server_and_its_properties_sampled
     assert not await opened.comprehensive()
 
 
-async def test_nodes_are_listed_with_the_properties_of_conditions(opened: GremlinBackend) -> None:
+async def test_nodes_are_listed_with_the_properties_of_conditions(opened):
     db = normalized(opened)
     rows = [node async for part in db.nodes_stream(entity_types=["T"]) for node in part]
     assert sorted(node.id for node in rows) == [f"n{i}" for i in range(9)]
@@ -209,7 +198,7 @@ async def test_nodes_are_listed_with_the_properties_of_conditions(opened: Gremli
 
 
 # The last test, since it adds to the graph.
-async def test_a_hub_arrives_in_batches_and_whole(opened: GremlinBackend, script: Any) -> None:
+async def test_a_hub_arrives_in_batches_and_whole(opened, script):
     for low in range(1, LEAVES, AT_ONCE):
         await script(opened._settings, HUB, low=low, high=low + AT_ONCE - 1)
     batches = [len(rows) async for rows in opened.edges_stream(["hub"])]

@@ -19,11 +19,11 @@ URI = "wss://cluster.example.org:8182/gremlin"
 NOW = dt.datetime(2026, 1, 2, 3, 4, 5, tzinfo=dt.UTC)
 
 
-def digest(key: bytes, text: str) -> bytes:
+def digest(key, text):
     return hmac.new(key, text.encode(), hashlib.sha256).digest()
 
 
-def signature(host: str, date: str, region: str) -> str:
+def signature(host, date, region):
     """The signature of a GET without a body, by the steps of Signature Version 4."""
     empty = hashlib.sha256(b"").hexdigest()
     canonical = f"GET\n/gremlin\n\nhost:{host}\nx-amz-date:{date}\n\nhost;x-amz-date\n{empty}"
@@ -36,7 +36,7 @@ def signature(host: str, date: str, region: str) -> str:
 
 
 @pytest.fixture
-def _credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+def _credentials(monkeypatch):
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", KEY)
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
     monkeypatch.delenv("AWS_SESSION_TOKEN", raising=False)
@@ -44,7 +44,7 @@ def _credentials(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def _clock(monkeypatch: pytest.MonkeyPatch) -> None:
+def _clock(monkeypatch):
     """Stops botocore's clock, which was another one before version 1.40."""
     if hasattr(botocore.auth, "get_current_datetime"):
         monkeypatch.setattr("botocore.auth.get_current_datetime", lambda: NOW)
@@ -52,14 +52,14 @@ def _clock(monkeypatch: pytest.MonkeyPatch) -> None:
 
         class Stopped(dt.datetime):
             @classmethod
-            def utcnow(cls) -> Any:
+            def utcnow(cls):
                 return NOW
 
         monkeypatch.setattr("botocore.auth.datetime.datetime", Stopped)
 
 
 @pytest.mark.usefixtures("_credentials", "_clock")
-def test_the_signature_is_that_of_the_documentation() -> None:
+def test_the_signature_is_that_of_the_documentation():
     headers = sigv4.signed_headers(URI, "eu-west-1")
     assert headers["X-Amz-Date"] == "20260102T030405Z"
     wanted = signature("cluster.example.org:8182", headers["X-Amz-Date"], "eu-west-1")
@@ -70,10 +70,10 @@ def test_the_signature_is_that_of_the_documentation() -> None:
 
 
 @pytest.mark.usefixtures("_credentials")
-async def test_the_request_for_a_websocket_is_signed_for_its_host() -> None:
+async def test_the_request_for_a_websocket_is_signed_for_its_host():
     seen: list[Any] = []
 
-    async def refuse(request: web.Request) -> web.Response:
+    async def refuse(request):
         seen.append(request.headers.copy())
         return web.Response(status=403)
 
@@ -90,11 +90,9 @@ async def test_the_request_for_a_websocket_is_signed_for_its_host() -> None:
     assert headers["Authorization"].endswith(f"Signature={wanted}")
 
 
-async def test_without_credentials_or_botocore_the_error_says_what_to_do(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_without_credentials_or_botocore_the_error_says_what_to_do(monkeypatch):
     class Nobody:
-        def get_credentials(self) -> None:
+        def get_credentials(self):
             return None
 
     monkeypatch.setattr(sigv4, "_session", Nobody)

@@ -1,9 +1,7 @@
 """Ids and values: what is found by which text, and how odd types of two engines are shown."""
 
 import datetime as dt
-from collections.abc import AsyncIterator
 from decimal import Decimal
-from typing import Any
 from uuid import UUID
 
 import pytest
@@ -64,7 +62,7 @@ g.addV('odd').property('entity_id', 'janus').property('point', shape.point(1.5, 
         (dt.datetime(2020, 1, 2), "2020-01-02T00:00:00"),  # noqa: DTZ001 - as the driver gives it
     ],
 )
-def test_an_id_is_found_by_its_text_and_by_no_other(value: Any, text: str) -> None:
+def test_an_id_is_found_by_its_text_and_by_no_other(value, text):
     assert id_text(value) == text
     assert value in candidates(text, {kind_of(value)})
     assert not candidates("no such", {kind_of(value)} - {"text"})
@@ -72,7 +70,7 @@ def test_an_id_is_found_by_its_text_and_by_no_other(value: Any, text: str) -> No
     assert candidates(text, set()) == []
 
 
-def test_numbers_are_sent_in_both_sizes_and_never_beyond() -> None:
+def test_numbers_are_sent_in_both_sizes_and_never_beyond():
     assert [type(one) for one in candidates("7", {"number"})] == [long, int]
     assert [type(one) for one in candidates(str(1 << 40), {"number"})] == [long]
     assert candidates(str(1 << 70), {"number"}) == []
@@ -80,7 +78,7 @@ def test_numbers_are_sent_in_both_sizes_and_never_beyond() -> None:
     assert id_text(None) is None
 
 
-def test_types_that_the_driver_or_graphson_has_are_plain_values() -> None:
+def test_types_that_the_driver_or_graphson_has_are_plain_values():
     given = {
         "decimal": BigDecimal(2, 125),
         "unknown": {"@type": "gx:Instant", "@value": "2020"},
@@ -95,13 +93,13 @@ def test_types_that_the_driver_or_graphson_has_are_plain_values() -> None:
     }
 
 
-def test_several_values_are_a_list_and_properties_of_properties_stand_beside_them() -> None:
+def test_several_values_are_a_list_and_properties_of_properties_stand_beside_them():
     rows = [["a", 1, {}], ["b", "x", {"since": 2000}], ["b", "y"]]
     assert properties_of(rows) == {"a": 1, "b": [{"since": 2000, "value": "x"}, "y"]}
 
 
 @pytest.fixture(params=["tinkergraph", "janusgraph"])
-async def empty(request: pytest.FixtureRequest) -> GremlinSettings:
+async def empty(request):
     """Settings of each engine, with an empty graph."""
     settings = GremlinSettings(uri=[request.getfixturevalue(request.param).uri])
     await load_graph(settings, [])
@@ -109,23 +107,21 @@ async def empty(request: pytest.FixtureRequest) -> GremlinSettings:
 
 
 @pytest.fixture
-async def opened(empty: GremlinSettings) -> AsyncIterator[GremlinBackend]:
+async def opened(empty):
     """A backend that was opened on the empty graph."""
     backend = await GremlinBackend.open(empty)
     yield backend
     await backend.close()
 
 
-async def test_odd_types_are_shown_and_spoil_no_other_node(
-    empty: GremlinSettings, opened: GremlinBackend, script: Any
-) -> None:
+async def test_odd_types_are_shown_and_spoil_no_other_node(empty, opened, script):
     more = TINKER if "tinker" in str(empty.uri) else ""
     await script(empty, ODD + ";" + more + ";g.addV('T').property('entity_id','b').iterate();1")
     found = await opened.metadata_for_nodes_batch(["odd", "b"])
     assert found == {"odd": SHOWN, "b": {}}
 
 
-async def test_odd_types_of_tinkergraph(tinkergraph: GremlinServer, script: Any) -> None:
+async def test_odd_types_of_tinkergraph(tinkergraph, script):
     settings = GremlinSettings(uri=[tinkergraph.uri])
     await load_graph(settings, [])
     await script(settings, TINKER + ";1")
@@ -145,7 +141,7 @@ async def test_odd_types_of_tinkergraph(tinkergraph: GremlinServer, script: Any)
     await backend.close()
 
 
-async def test_shapes_and_arrays_of_janusgraph(janusgraph: GremlinServer, script: Any) -> None:
+async def test_shapes_and_arrays_of_janusgraph(janusgraph, script):
     settings = GremlinSettings(uri=[janusgraph.uri])
     await load_graph(settings, [])
     await script(settings, JANUS + ";1")
@@ -160,8 +156,8 @@ async def test_shapes_and_arrays_of_janusgraph(janusgraph: GremlinServer, script
 
 
 async def test_vertices_without_the_id_property_have_the_id_of_the_engine(
-    empty: GremlinSettings, opened: GremlinBackend, script: Any, caplog: Any
-) -> None:
+    empty, opened, script, caplog
+):
     await script(
         empty,
         "g.addV('T').as('a').addV('T').property('entity_id','b').addE('to').from('a').iterate();1",
@@ -181,9 +177,7 @@ async def test_vertices_without_the_id_property_have_the_id_of_the_engine(
     await by_own.close()
 
 
-async def test_ids_of_another_type_are_their_text(
-    empty: GremlinSettings, opened: GremlinBackend, script: Any
-) -> None:
+async def test_ids_of_another_type_are_their_text(empty, opened, script):
     """JanusGraph refuses to compare a number with text."""
     await script(
         empty, "g.addV('T').property('number', 7L).addV('T').property('number', 12L).iterate();1"
@@ -196,7 +190,7 @@ async def test_ids_of_another_type_are_their_text(
     await backend.close()
 
 
-async def test_vertices_with_one_id_are_one_node(tinkergraph: GremlinServer, script: Any) -> None:
+async def test_vertices_with_one_id_are_one_node(tinkergraph, script):
     settings = GremlinSettings(uri=[tinkergraph.uri])
     await load_graph(settings, [])
     await script(
@@ -212,9 +206,7 @@ async def test_vertices_with_one_id_are_one_node(tinkergraph: GremlinServer, scr
 
 
 @pytest.mark.parametrize("engine", ["janusgraph", "arcadedb"])
-async def test_nodes_are_listed_whatever_the_key_of_a_condition(
-    engine: str, request: pytest.FixtureRequest
-) -> None:
+async def test_nodes_are_listed_whatever_the_key_of_a_condition(engine, request):
     """The values of a condition are not sent: the kit tries them on TinkerGraph."""
     server: GremlinServer = request.getfixturevalue(engine)
     settings = GremlinSettings(uri=[server.uri], **server.login)

@@ -1,7 +1,6 @@
 """A web server in a thread, and an API with routes that the test defines."""
 
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -10,25 +9,23 @@ from bfsql_jsonld import JsonLdBackend
 from bfsql_test_support.servers.bad_endpoint import BadEndpoint
 from bfsql_test_support.servers.web import WebServer
 
-Opened = Callable[..., Awaitable[JsonLdBackend]]
-
 
 class Pages:
     """An ASGI application: pages by raw path and query, and the requests received."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.pages: dict[str, Any] = {}
         self.asked: list[tuple[str, dict[str, str], bytes]] = []
 
-    def __setitem__(self, target: str, page: Any) -> None:
+    def __setitem__(self, target, page):
         """Set a page: a document, or a tuple of status, headers and body (text or JSON)."""
         self.pages[target] = page
 
     @property
-    def targets(self) -> list[str]:
+    def targets(self):
         return [target for target, _, _ in self.asked]
 
-    async def __call__(self, scope: Mapping[str, Any], receive: Any, send: Any) -> None:
+    async def __call__(self, scope, receive, send):
         target = scope["raw_path"].decode()
         if scope["query_string"]:
             target += f"?{scope['query_string'].decode()}"
@@ -50,13 +47,13 @@ class Pages:
 
 
 @pytest.fixture
-def web() -> Iterator[WebServer]:
+def web():
     with WebServer() as server:
         yield server
 
 
 @pytest.fixture
-def pages(web: WebServer) -> Pages:
+def pages(web):
     """The pages that the server serves."""
     served = Pages()
     web.serve(served)
@@ -64,17 +61,17 @@ def pages(web: WebServer) -> Pages:
 
 
 @pytest.fixture
-def endpoint() -> Iterator[BadEndpoint]:
+def endpoint():
     with BadEndpoint() as server:
         yield server
 
 
 @pytest.fixture
-async def opened(request: pytest.FixtureRequest) -> AsyncIterator[Opened]:
+async def opened(request):
     """Opens backends over the server of the test, and closes them afterwards."""
     backends: list[JsonLdBackend] = []
 
-    async def at(base_url: str | None = None, **settings: Any) -> JsonLdBackend:
+    async def at(base_url=None, **settings):
         url = base_url or request.getfixturevalue("web").url
         backends.append(await JsonLdBackend.create(url, **settings))
         return backends[-1]

@@ -1,7 +1,6 @@
 """APIs that answer badly: each fault is a clear error, and the next call works."""
 
 import json
-from typing import Any
 from urllib.parse import unquote
 
 import pytest
@@ -24,11 +23,11 @@ OUT = "/entities/a/relations?direction=out"
 ODD_IDS = ["a/b", "a?b", "a#b", "a%2Fb", "..", ".", "a b", "ä🜁", "%", "a+b", "a;b", "\x00", "a\nb"]
 
 
-def said(body: bytes, content_type: str = "application/json") -> replies.Reply:
+def said(body, content_type="application/json"):
     return replies.Reply(200, body, content_type)
 
 
-async def test_a_server_that_is_not_there_is_reported(opened) -> None:
+async def test_a_server_that_is_not_there_is_reported(opened):
     backend = await opened(f"http://127.0.0.1:{free_port()}", retries=0)
     with pytest.raises(StoreUnavailable, match=r"cannot be reached .* Is it running"):
         await backend.get_node("a")
@@ -60,8 +59,8 @@ async def test_a_server_that_is_not_there_is_reported(opened) -> None:
     ],
 )
 async def test_a_bad_answer_is_a_sentence_and_the_next_call_works(
-    opened, endpoint, reply: Any, sentence: str
-) -> None:
+    opened, endpoint, reply, sentence
+):
     endpoint.then(reply).always(said(json.dumps(NODE).encode()))
     backend = await opened(endpoint.url)
     with pytest.raises(StoreError, match=sentence) as caught:
@@ -80,7 +79,7 @@ async def test_a_bad_answer_is_a_sentence_and_the_next_call_works(
         (["text"], "a relation is 'text'"),
     ],
 )
-async def test_bad_relations_are_a_sentence(opened, pages, relations: Any, sentence: str) -> None:
+async def test_bad_relations_are_a_sentence(opened, pages, relations, sentence):
     pages[OUT] = {"relations": relations}
     backend = await opened()
     with pytest.raises(StoreError, match=sentence):
@@ -90,7 +89,7 @@ async def test_bad_relations_are_a_sentence(opened, pages, relations: Any, sente
 
 
 @pytest.mark.parametrize("batch", [{"relations": [["a", "p"]]}, {"relations": "x"}, {}, []])
-async def test_bad_batches_are_a_sentence(opened, pages, batch: Any) -> None:
+async def test_bad_batches_are_a_sentence(opened, pages, batch):
     pages["/schema"] = {"batch": {"relations": "/b", "entities": "/b"}}
     pages["/b"] = batch
     backend = await opened()
@@ -104,7 +103,7 @@ async def test_bad_batches_are_a_sentence(opened, pages, batch: Any) -> None:
 
 
 @pytest.mark.parametrize("schema", [{"entity_types": [1.5]}, {"predicates": [["x"]]}, "x", 3])
-async def test_a_bad_schema_is_a_sentence_or_none(opened, pages, schema: Any) -> None:
+async def test_a_bad_schema_is_a_sentence_or_none(opened, pages, schema):
     pages["/schema"] = schema
     backend = await opened()
     if isinstance(schema, dict):
@@ -115,7 +114,7 @@ async def test_a_bad_schema_is_a_sentence_or_none(opened, pages, schema: Any) ->
         assert not await backend.comprehensive()
 
 
-async def test_what_is_missing_is_a_key_error(opened, pages) -> None:
+async def test_what_is_missing_is_a_key_error(opened, pages):
     pages["/entities/gone"] = (410, {}, {})
     backend = await opened(schema_path="")
     for entity_id in ("gone", "never", "\ud800"):
@@ -136,19 +135,19 @@ async def test_what_is_missing_is_a_key_error(opened, pages) -> None:
 
 async def test_relations_without_a_route_are_distinguished_from_entities_that_are_not_there(
     opened, pages
-) -> None:
+):
     pages["/entities/a"] = NODE
     with pytest.raises(StoreError, match="relations=document"):
         await (await opened()).edges_from("a")
 
 
-async def test_an_api_without_search_is_reported(opened, pages) -> None:
+async def test_an_api_without_search_is_reported(opened, pages):
     with pytest.raises(StoreError, match="search_path"):
         await (await opened()).search_entities("ada")
 
 
 @pytest.mark.parametrize("entity_id", ODD_IDS)
-async def test_odd_ids_are_one_segment_of_the_path(opened, pages, web, entity_id: str) -> None:
+async def test_odd_ids_are_one_segment_of_the_path(opened, pages, web, entity_id):
     pages[f"/entities/{segment(entity_id)}"] = {"id": entity_id, "@type": "T"}
     assert (await (await opened()).get_node(entity_id)).id == entity_id
     [(_, raw)] = web.requests
@@ -170,7 +169,7 @@ async def test_odd_ids_are_one_segment_of_the_path(opened, pages, web, entity_id
     ),
     max_leaves=8,
 ))  # fmt: skip
-async def test_whatever_comes_is_an_answer_or_a_sentence(body: Any) -> None:
+async def test_whatever_comes_is_an_answer_or_a_sentence(body):
     async def app(scope, receive, send):
         content = json.dumps(body).encode()
         headers = [(b"content-type", b"application/json")]
@@ -201,7 +200,7 @@ async def test_whatever_comes_is_an_answer_or_a_sentence(body: Any) -> None:
 # --- contexts -----------------------------------------------------------------
 
 
-async def document_with(opened, pages, context: Any, **more: Any) -> str:
+async def document_with(opened, pages, context, **more):
     """The error for a document with this context; the next call must work."""
     pages["/doc"] = {"@context": context, "@id": "http://ex.test/a"}
     backend = await opened(entity_path="/doc", relations="document", reading="json-ld", **more)
@@ -212,17 +211,17 @@ async def document_with(opened, pages, context: Any, **more: Any) -> str:
     return str(caught.value)
 
 
-async def test_a_context_that_redirects_for_ever_is_reported(opened, pages) -> None:
+async def test_a_context_that_redirects_for_ever_is_reported(opened, pages):
     pages["/context"] = (302, {"location": "/context"}, {})
     assert "redirected more than" in await document_with(opened, pages, "/context")
 
 
-async def test_a_context_of_50_mb_is_not_taken_in(opened, pages) -> None:
+async def test_a_context_of_50_mb_is_not_taken_in(opened, pages):
     pages["/context"] = (200, {}, b" " * 50_000_000)
     assert "more than 2,000,000 bytes" in await document_with(opened, pages, "/context")
 
 
-async def test_a_context_at_a_private_address_is_not_fetched(opened, pages, web) -> None:
+async def test_a_context_at_a_private_address_is_not_fetched(opened, pages, web):
     for host, hosts in (("localhost", ["localhost"]), ("127.0.0.2", ["*"]), ("[::1]", ["*"])):
         url = f"http://{host}:{web.port}/context"
         told = await document_with(opened, pages, url, context_hosts=hosts)
@@ -250,9 +249,7 @@ async def test_a_context_at_a_private_address_is_not_fetched(opened, pages, web)
         ("2002:a00:1::", False),
     ],
 )
-async def test_an_address_is_private_in_whatever_form_it_is_written(
-    address: str, is_public: bool
-) -> None:
+async def test_an_address_is_private_in_whatever_form_it_is_written(address, is_public):
     url = f"http://[{address}]/" if ":" in address else f"http://{address}/"
     if is_public:
         assert await public_address(url, allow_private=False) == address
@@ -261,25 +258,25 @@ async def test_an_address_is_private_in_whatever_form_it_is_written(
             await public_address(url, allow_private=False)
 
 
-async def test_a_context_from_a_host_that_is_not_listed_is_not_fetched(opened, pages) -> None:
+async def test_a_context_from_a_host_that_is_not_listed_is_not_fetched(opened, pages):
     told = await document_with(opened, pages, "https://evil.test/context")
     assert "context_hosts" in told
     assert "context_files" in told
 
 
 @pytest.mark.parametrize("context", [[], "x", {"@context": "/context"}, {"@context": {"a": 5}}])
-async def test_a_context_that_is_none_is_reported(opened, pages, context: Any) -> None:
+async def test_a_context_that_is_none_is_reported(opened, pages, context):
     pages["/context"] = context
     assert await document_with(opened, pages, "/context")
 
 
-async def test_a_context_that_is_nothing_to_fetch_is_reported(opened, pages) -> None:
+async def test_a_context_that_is_nothing_to_fetch_is_reported(opened, pages):
     for url in ("file:///etc/passwd", "ftp://ex.test/context", "urn:context"):
         assert "cannot be fetched" in await document_with(opened, pages, url)
 
 
 @pytest.mark.parametrize("link", ["http://[", "/a\x01b", "?x" * 40_000])
-async def test_a_link_that_is_no_url_is_a_sentence(opened, pages, link: str) -> None:
+async def test_a_link_that_is_no_url_is_a_sentence(opened, pages, link):
     pages["/entities/a"] = (302, {"location": link}, {})
     pages[OUT] = {"relations": [], "next": link}
     pages["/entities/c"] = {"@context": link, "@graph": []}
@@ -292,19 +289,19 @@ async def test_a_link_that_is_no_url_is_a_sentence(opened, pages, link: str) -> 
     assert (await backend.get_node("b")).id == "b"
 
 
-async def test_an_id_that_is_too_long_for_a_url_is_a_sentence(opened, pages) -> None:
+async def test_an_id_that_is_too_long_for_a_url_is_a_sentence(opened, pages):
     backend = await opened()
     with pytest.raises(StoreError, match="URL too long"):
         await backend.get_node("x" * 70_000)
 
 
-async def test_an_id_that_is_no_text_is_not_taken(opened, pages) -> None:
+async def test_an_id_that_is_no_text_is_not_taken(opened, pages):
     pages[OUT] = (200, {}, b'{"relations": [{"predicate": "p", "object": "\\ud800"}]}')
     with pytest.raises(StoreError, match="object of a relation"):
         await (await opened()).edges_from("a")
 
 
-async def test_a_route_that_is_not_there_asks_whether_the_base_is_right(opened, web, pages) -> None:
+async def test_a_route_that_is_not_there_asks_whether_the_base_is_right(opened, web, pages):
     backend = await opened(f"{web.url}/elsewhere")
     for asking in (backend.entity_types(), backend.search_entities("x")):
         with pytest.raises(StoreError, match=r"Check base_url\..* an empty text"):
@@ -325,16 +322,14 @@ async def test_a_route_that_is_not_there_asks_whether_the_base_is_right(opened, 
         ),
     ],
 )
-async def test_documents_in_another_syntax_are_called_so(
-    opened, pages, web, page: Any, sentence: str
-) -> None:
+async def test_documents_in_another_syntax_are_called_so(opened, pages, web, page, sentence):
     pages["/doc"] = page
     backend = await opened(profile="linked-data")
     with pytest.raises(StoreError, match=sentence):
         await backend.get_node(f"{web.url}/doc")
 
 
-async def test_a_name_in_a_url_does_not_take_the_place_of_the_token(opened, pages, web) -> None:
+async def test_a_name_in_a_url_does_not_take_the_place_of_the_token(opened, pages, web):
     pages["/entities/a"] = (302, {"location": f"http://u:p@127.0.0.1:{web.port}/b"}, {})
     pages["/b"] = NODE
     await (await opened(token="secret")).get_node("a")

@@ -1,16 +1,13 @@
 """The conformance kit through the whole chain: a backend, the web API, and this backend."""
 
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
 
 import pytest
 
-from bfsql.abc import GraphDbInterface
 from bfsql.memory import MemoryBackend
-from bfsql.models import GraphRecord
 from bfsql_jsonld import JsonLdBackend
 from bfsql_sqlite import SqliteBackend, SqliteSettings, load_graph
 from bfsql_test_support.servers.web import WebServer
@@ -26,12 +23,12 @@ CLEANED = never(
 
 
 @asynccontextmanager
-async def in_memory(records: Sequence[GraphRecord]) -> AsyncIterator[GraphDbInterface]:
+async def in_memory(records):
     yield MemoryBackend(records)
 
 
 @asynccontextmanager
-async def in_a_file(records: Sequence[GraphRecord]) -> AsyncIterator[GraphDbInterface]:
+async def in_a_file(records):
     with TemporaryDirectory() as folder:
         path = Path(folder) / "graph.db"
         await load_graph(SqliteSettings(path=path), records)
@@ -47,26 +44,20 @@ class Chained(LoadedTogether, ServedSuite):
     optouts: ClassVar[dict[str, OptOut]] = {"every-value": CLEANED, "nodes-conditions": CLEANED}
 
     @pytest.fixture(autouse=True)
-    def _web(self) -> Iterator[None]:
+    def _web(self):
         with WebServer() as server:
             self.server = server
             yield
 
-    def backend_with(
-        self, records: Sequence[GraphRecord]
-    ) -> AbstractAsyncContextManager[JsonLdBackend]:
+    def backend_with(self, records):
         return self.chained(records)
 
-    def omitting_with(
-        self, records: Sequence[GraphRecord]
-    ) -> AbstractAsyncContextManager[JsonLdBackend]:
+    def omitting_with(self, records):
         # Without the schema there are no batch routes, so edges come in pages.
         return self.chained(records, schema_path="", page_size=10, max_pages=1)
 
     @asynccontextmanager
-    async def chained(
-        self, records: Sequence[GraphRecord], **settings: Any
-    ) -> AsyncIterator[JsonLdBackend]:
+    async def chained(self, records, **settings):
         # The kit forbids caching, so the API requires revalidation of every response.
         store = lambda: type(self).store(records)
         async with (
@@ -75,7 +66,7 @@ class Chained(LoadedTogether, ServedSuite):
         ):
             yield backend
 
-    def round_trips_of(self, backend: Any) -> int:
+    def round_trips_of(self, backend):
         return int(backend.session._client.requests)
 
 

@@ -1,7 +1,6 @@
 """JSON-LD in all its forms: the same graph as rdflib reads from the documents."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -243,9 +242,7 @@ async def described(opened, pages, document, **settings):
 
 
 @pytest.mark.parametrize("form", FORMS)
-async def test_a_document_is_the_graph_that_rdflib_reads(
-    form: str, opened, pages, tmp_path: Path
-) -> None:
+async def test_a_document_is_the_graph_that_rdflib_reads(form, opened, pages, tmp_path):
     _, found = await described(opened, pages, FORMS[form], prefixes=PREFIXES)
     statements = to_rdf(FORMS[form], rdflib.Graph(), base=EX)
     short = Prefixes(PREFIXES).short
@@ -275,8 +272,8 @@ async def test_a_document_is_the_graph_that_rdflib_reads(
     ],
 )
 async def test_containers_of_two_kinds_are_read_where_rdflib_does_not(
-    container: list[str], value: Any, opened, pages
-) -> None:
+    container, value, opened, pages
+):
     context = {"@version": 1.1, **CONTEXT, "pals": {"@id": "ex:pal", "@type": "@id"}}
     context["pals"]["@container"] = container
     document = {"@context": context, "@id": "ex:a", "pals": value}
@@ -289,14 +286,14 @@ async def test_containers_of_two_kinds_are_read_where_rdflib_does_not(
     assert set(found.edges) == due[container[1]]
 
 
-async def test_who_is_only_pointed_to_is_there_if_the_document_is_about_it(opened, pages) -> None:
+async def test_who_is_only_pointed_to_is_there_if_the_document_is_about_it(opened, pages):
     document = {"@context": CONTEXT, "@id": "ex:a", "@reverse": {"ex:knows": {"@id": "ex:b"}}}
     known, found = await described(opened, pages, document)
     assert found.nodes[known] == ("owl:Thing", {})
     assert set(found.edges) == {(f"{EX}b", f"{EX}knows", known)}
 
 
-async def test_short_ids_are_made_by_the_prefix_map(opened, pages) -> None:
+async def test_short_ids_are_made_by_the_prefix_map(opened, pages):
     pages["/doc"] = FORMS["compact"]
     backend = await opened(
         entity_path="/doc", relations="document", reading="json-ld", prefixes={"ex": EX}
@@ -310,7 +307,7 @@ async def test_short_ids_are_made_by_the_prefix_map(opened, pages) -> None:
     assert await backend.metadata_for_node("ex:a") == {"name": "Ada", "ex:born": "1815-12-10"}
 
 
-async def test_a_node_without_an_iri_is_a_value_and_a_list_keeps_its_order(opened, pages) -> None:
+async def test_a_node_without_an_iri_is_a_value_and_a_list_keeps_its_order(opened, pages):
     document = {
         "@context": {"@vocab": EX, "seq": {"@id": f"{EX}seq", "@container": "@list"}},
         "@id": f"{EX}a",
@@ -326,22 +323,20 @@ async def test_a_node_without_an_iri_is_a_value_and_a_list_keeps_its_order(opene
     assert set(found.edges) == {(known, f"{EX}friends", f"{EX}{end}") for end in "bc"}
 
 
-async def test_only_texts_in_the_wanted_languages_are_kept(opened, pages) -> None:
+async def test_only_texts_in_the_wanted_languages_are_kept(opened, pages):
     _, found = await described(opened, pages, FORMS["languages"], languages=["fr"])
     assert found.nodes["http://ex.test/a"][1] == {"name": "Ada (fr)"}
 
 
 @pytest.mark.parametrize(("languages", "name"), [([], "price"), (["de"], "Preis")])
-async def test_the_name_is_in_the_wanted_language_or_in_english(
-    opened, pages, languages: list[str], name: str
-) -> None:
+async def test_the_name_is_in_the_wanted_language_or_in_english(opened, pages, languages, name):
     document = {"@context": CONTEXT, "@id": "ex:a", "label": {"de": "Preis", "en": "price"}}
     _, found = await described(opened, pages, document, languages=languages)
     metadata = found.nodes["http://ex.test/a"][1]
     assert metadata == {"name": name} | ({} if languages else {"synonyms": ["Preis"]})
 
 
-async def test_a_context_by_url_of_the_api_is_fetched_once(opened, pages) -> None:
+async def test_a_context_by_url_of_the_api_is_fetched_once(opened, pages):
     pages["/context.jsonld"] = {"@context": CONTEXT}
     document = {**FORMS["compact"], "@context": "/context.jsonld"}
     pages["/doc"] = document
@@ -351,7 +346,7 @@ async def test_a_context_by_url_of_the_api_is_fetched_once(opened, pages) -> Non
     assert pages.targets == ["/doc", "/context.jsonld", "/doc"]
 
 
-async def test_a_context_in_a_link_header_is_for_plain_json(opened, pages) -> None:
+async def test_a_context_in_a_link_header_is_for_plain_json(opened, pages):
     link = '<ctx>; rel="http://www.w3.org/ns/json-ld#context"; type="application/ld+json"'
     pages["/ctx"] = {"@context": {**CONTEXT, "id": "@id"}}
     pages["/doc"] = (200, {"link": link}, {"id": "ex:a", "knows": "ex:b"})
@@ -359,7 +354,7 @@ async def test_a_context_in_a_link_header_is_for_plain_json(opened, pages) -> No
     assert await backend.edges_from(f"{EX}a") == [(f"{EX}a", f"{EX}knows", f"{EX}b")]
 
 
-async def test_a_file_stands_for_a_context_elsewhere(opened, pages, tmp_path: Path) -> None:
+async def test_a_file_stands_for_a_context_elsewhere(opened, pages, tmp_path):
     path = tmp_path / "context.json"
     path.write_text(json.dumps({"@context": CONTEXT}))
     pages["/doc"] = {**FORMS["compact"], "@context": "https://nowhere.test/context"}
@@ -372,7 +367,7 @@ async def test_a_file_stands_for_a_context_elsewhere(opened, pages, tmp_path: Pa
     assert len(await backend.edges_from(f"{EX}a")) == 2
 
 
-async def test_contexts_that_need_contexts_are_fetched_to_a_bound(opened, pages) -> None:
+async def test_contexts_that_need_contexts_are_fetched_to_a_bound(opened, pages):
     for number in range(6):
         pages[f"/c{number}"] = {"@context": [f"/c{number + 1}", {}]}
     pages["/doc"] = {"@context": "/c0", "@id": f"{EX}a"}
@@ -383,7 +378,7 @@ async def test_contexts_that_need_contexts_are_fetched_to_a_bound(opened, pages)
         await backend.get_node(f"{EX}a")
 
 
-async def test_routes_may_answer_in_json_ld_without_the_fields_of_a_web_api(opened, pages) -> None:
+async def test_routes_may_answer_in_json_ld_without_the_fields_of_a_web_api(opened, pages):
     pages["/entities/ex%3Aa"] = {"@context": CONTEXT, "@graph": [FORMS["compact"]]}
     pages["/entities/ex%3Aa/relations?direction=out"] = [FORMS["compact"], FORMS["nested"]]
     pages["/entities/ex%3Aa/relations?direction=in"] = FORMS["reverse"]

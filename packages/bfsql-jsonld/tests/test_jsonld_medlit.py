@@ -2,38 +2,35 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
 
 import pytest
 from mcp import Client
 
 from bfsql import open_graph
 from bfsql.memory import MemoryBackend
-from bfsql.models import GraphRecord
 from bfsql.server import create_server
 from bfsql_jsonld import JsonLdBackend
 from bfsql_test_support.servers.web import WebServer
 
 
 @pytest.fixture
-async def url(web: WebServer, medlit_records: list[GraphRecord]) -> AsyncIterator[str]:
+async def url(web, medlit_records):
     @asynccontextmanager
-    async def memory() -> AsyncIterator[MemoryBackend]:
+    async def memory():
         yield MemoryBackend(medlit_records)
 
     async with web.offering(memory) as address:
         yield address
 
 
-async def called(client: Client, tool: str, **arguments: Any) -> Any:
+async def called(client, tool, **arguments):
     result = await client.call_tool(tool, arguments)
     assert not result.is_error, result.content
     return json.loads(result.content[0].text)
 
 
-async def test_a_client_gets_the_published_figures_through_the_chain(url: str) -> None:
+async def test_a_client_gets_the_published_figures_through_the_chain(url):
     async with Client(create_server("jsonld", base_url=url)) as client:
         schema = await called(client, "describe_schema")
         assert len(schema["entity_types"]) == 19
@@ -47,9 +44,7 @@ async def test_a_client_gets_the_published_figures_through_the_chain(url: str) -
         assert (one_hop["node_count"], one_hop["edge_count"]) == (35, 37)
 
 
-async def test_a_cold_traversal_of_two_hops_takes_at_most_its_hops_and_six_requests(
-    url: str, web: WebServer
-) -> None:
+async def test_a_cold_traversal_of_two_hops_takes_at_most_its_hops_and_six_requests(url, web):
     hops = 2
     async with open_graph("jsonld", base_url=url, hooks=()) as graph:
         answer = await graph.bfs_query(seeds=["RxNorm:3251"], max_hops=hops)
@@ -57,13 +52,11 @@ async def test_a_cold_traversal_of_two_hops_takes_at_most_its_hops_and_six_reque
     assert len(web.requests) <= hops + 6, web.requests
 
 
-async def test_two_chained_servers_give_the_bytes_of_the_graph_itself(
-    url: str, medlit_records: list[GraphRecord]
-) -> None:
+async def test_two_chained_servers_give_the_bytes_of_the_graph_itself(url, medlit_records):
     with WebServer() as second:
 
         @asynccontextmanager
-        async def first() -> AsyncIterator[JsonLdBackend]:
+        async def first():
             backend = await JsonLdBackend.create(url)
             try:
                 yield backend
@@ -90,8 +83,8 @@ async def test_two_chained_servers_give_the_bytes_of_the_graph_itself(
 
 
 async def test_a_server_that_is_killed_and_comes_back_costs_one_error_at_most(
-    url: str, web: WebServer, medlit_records: list[GraphRecord]
-) -> None:
+    url, web, medlit_records
+):
     async with (
         open_graph(MemoryBackend(medlit_records), hooks=()) as memory,
         open_graph("jsonld", base_url=url, retries=0, cache_records=0, hooks=()) as graph,
@@ -104,13 +97,11 @@ async def test_a_server_that_is_killed_and_comes_back_costs_one_error_at_most(
             assert all(error.startswith("ToolError: The graph") for error in errors), errors
 
 
-async def asked_while_killed(
-    graph: Any, web: WebServer, question: Any, expected: Any, fatal: int
-) -> list[str]:
+async def asked_while_killed(graph, web, question, expected, fatal):
     """The texts of the errors; the server is killed at its request number `fatal`."""
     serve, before = web._app, len(web.requests)
 
-    async def dying(scope: Any, receive: Any, send: Any) -> None:
+    async def dying(scope, receive, send):
         if len(web.requests) - before == fatal:
             web.kill()
             while (await receive())["type"] != "http.disconnect":

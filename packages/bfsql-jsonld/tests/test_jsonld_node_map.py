@@ -1,7 +1,5 @@
 """Node maps of our own are those of the JSON-LD library, of which the time grows with a square."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from hypothesis import given, settings
@@ -22,7 +20,7 @@ VALUES = st.one_of(
 )
 
 
-def nodes(items: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
+def nodes(items):
     """Nodes whose properties have some items as values, in lists, or reversed."""
     several = st.lists(items, max_size=3)
     return st.builds(
@@ -35,7 +33,7 @@ def nodes(items: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
 TREES = st.recursive(VALUES, lambda inner: st.one_of(inner, nodes(inner)), max_leaves=12)
 
 
-def graph(document: dict[str, Any]) -> dict[str, Any]:
+def graph(document):
     """A document with a part of itself in a named graph, and as the subject of a relation."""
     part = {key: one for key, one in document.items() if key != "@graph"}
     return {
@@ -46,11 +44,11 @@ def graph(document: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def flattened(expanded: Any) -> list[dict[str, Any]]:
+def flattened(expanded):
     """What the library makes of a document: the nodes of all graphs that have statements."""
     found: list[dict[str, Any]] = []
 
-    def add(flat: list[Any]) -> None:
+    def add(flat):
         for node in flat:
             found.append({key: one for key, one in node.items() if key != "@graph"})
             add(node.get("@graph", []))

@@ -2,7 +2,6 @@
 
 import json
 from contextlib import asynccontextmanager
-from typing import Any
 
 import pytest
 
@@ -31,14 +30,12 @@ RELATIONS = [("a", "p", "b"), ("b", "q", "a"), ("c", "p", "a")]
 
 
 @pytest.mark.parametrize("batches", [True, False])
-async def test_a_part_is_what_core_would_keep_of_the_ring(
-    batches: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_part_is_what_core_would_keep_of_the_ring(batches, monkeypatch):
     if not batches:
         monkeypatch.setattr("bfsql_jsonld.schema._text", lambda _: None)
 
     @asynccontextmanager
-    async def memory() -> Any:
+    async def memory():
         yield MemoryBackend(RECORDS)
 
     with WebServer() as server:
@@ -61,15 +58,15 @@ async def test_a_part_is_what_core_would_keep_of_the_ring(
                 await backend.close()
 
 
-def batches(parts: dict[str, Any]) -> dict[str, Any]:
+def batches(parts):
     return {"batch": {"relations": "/r", "entities": "/e", **parts}}
 
 
-def fields(pages: Any, target: str) -> list[dict[str, Any]]:
+def fields(pages, target):
     return [json.loads(body) for at, _, body in pages.asked if at == target]
 
 
-async def test_an_api_that_takes_parts_is_asked_for_them(opened: Any, pages: Any) -> None:
+async def test_an_api_that_takes_parts_is_asked_for_them(opened, pages):
     pages["/schema"] = batches({"parts": True})
     pages["/r"] = {"relations": [["a", "p", "b"]]}
     pages["/e"] = {"results": [{"id": "a", "@type": "T", "name": "Ada"}]}
@@ -86,7 +83,7 @@ async def test_an_api_that_takes_parts_is_asked_for_them(opened: Any, pages: Any
     assert fields(pages, "/e") == [{"ids": ["a"], "metadata": True, "keys": ["name"]}]
 
 
-async def test_an_api_that_does_not_is_asked_for_the_whole(opened: Any, pages: Any) -> None:
+async def test_an_api_that_does_not_is_asked_for_the_whole(opened, pages):
     pages["/schema"] = batches({})
     pages["/r"] = {"relations": RELATIONS}
     pages["/e"] = {"results": [{"id": "a", "@type": "T", "name": "Ada", "year": 1}]}
@@ -97,9 +94,7 @@ async def test_an_api_that_does_not_is_asked_for_the_whole(opened: Any, pages: A
     assert fields(pages, "/e") == [{"ids": ["a"], "metadata": True}]
 
 
-async def test_one_direction_is_one_request_where_there_is_no_batch(
-    opened: Any, pages: Any
-) -> None:
+async def test_one_direction_is_one_request_where_there_is_no_batch(opened, pages):
     pages["/schema"] = {}
     pages["/entities/a"] = {"id": "a", "@type": "T"}
     pages["/entities/a/relations?direction=out"] = {

@@ -12,7 +12,7 @@ from bfsql_jsonld import JsonLdBackend
 EX = "http://ex.test/"
 
 
-async def test_our_web_api_is_read_by_the_defaults(opened, pages) -> None:
+async def test_our_web_api_is_read_by_the_defaults(opened, pages):
     pages["/entities/a"] = {"@context": "https://x.test/c", "id": "a", "@type": "T", "name": "Ada"}
     edge = {"subject": "a", "predicate": "knows", "object": "b"}
     pages["/entities/a/relations?direction=out"] = {"relations": [edge]}
@@ -32,18 +32,18 @@ async def test_our_web_api_is_read_by_the_defaults(opened, pages) -> None:
     assert await backend.edges_batch(["a", "b"]) == [("a", "knows", "b")]
 
 
-async def test_types_with_commas_are_sent_each_by_itself(opened, pages) -> None:
+async def test_types_with_commas_are_sent_each_by_itself(opened, pages):
     pages["/entities?q=x&limit=20&types=a%2Cb&types=c"] = {"results": []}
     assert await (await opened()).search_entities("x", ["a,b", "c"]) == []
 
 
-async def test_types_are_kept_where_an_api_does_not_keep_them(opened, pages) -> None:
+async def test_types_are_kept_where_an_api_does_not_keep_them(opened, pages):
     hits = [{"id": "a", "@type": "T"}, {"id": "b", "@type": "U"}]
     pages["/entities?q=x&limit=20&types=T"] = {"results": hits}
     assert [hit.id for hit in await (await opened()).search_entities("x", ["T"])] == ["a"]
 
 
-async def test_a_plain_json_api_is_read_by_the_names_of_its_fields(opened, pages) -> None:
+async def test_a_plain_json_api_is_read_by_the_names_of_its_fields(opened, pages):
     pages["/api/things/7"] = {"data": {"key": 7}, "kind": ["Book", "Work"], "title": "Emma"}
     pages["/api/links?node=7"] = [
         {"source": {"id": 7}, "rel": "by", "target": {"id": 9}},
@@ -72,7 +72,7 @@ async def test_a_plain_json_api_is_read_by_the_names_of_its_fields(opened, pages
     assert (await backend.search_entities("emma"))[0].id == "7"
 
 
-async def test_keys_that_would_hide_a_field_come_back_as_they_were(opened, pages) -> None:
+async def test_keys_that_would_hide_a_field_come_back_as_they_were(opened, pages):
     pages["/entities/a"] = {
         "id": "a",
         "@type": "T",
@@ -89,7 +89,7 @@ async def test_keys_that_would_hide_a_field_come_back_as_they_were(opened, pages
     }
 
 
-def broker(pages) -> None:
+def broker(pages):
     """A context broker with a building, its owner and a sensor."""
     at = "/ngsi-ld/v1"
     building = {
@@ -135,7 +135,7 @@ def broker(pages) -> None:
     pages[f"{at}/entities?q=name~%3D%22urn.b.1%22&limit=20"] = []
 
 
-async def test_a_context_broker_is_read_by_its_profile(opened, pages) -> None:
+async def test_a_context_broker_is_read_by_its_profile(opened, pages):
     broker(pages)
     backend = await opened(profile="ngsi-ld", context="https://ex.test/context.jsonld")
     assert (await backend.get_node("urn:b:1"))[:2] == ("urn:b:1", "Building")
@@ -163,7 +163,7 @@ async def test_a_context_broker_is_read_by_its_profile(opened, pages) -> None:
 
 
 @pytest.fixture
-def people(pages, web) -> str:
+def people(pages, web):
     """Documents that link to each other; returns their base URL."""
     base = f"{web.url}/"
     context = {"name": "http://schema.org/name", "knows": {"@id": f"{EX}knows", "@type": "@id"}}
@@ -175,7 +175,7 @@ def people(pages, web) -> str:
     return base
 
 
-async def test_linked_data_is_followed_from_document_to_document(people: str) -> None:
+async def test_linked_data_is_followed_from_document_to_document(people):
     async with open_graph(
         "jsonld", base_url=people, profile="linked-data", prefixes={"p": f"{people}id/"}, hooks=()
     ) as graph:
@@ -191,7 +191,7 @@ async def test_linked_data_is_followed_from_document_to_document(people: str) ->
         assert "no search by name" in told
 
 
-async def test_what_a_document_states_in_reverse_is_an_incoming_edge(people: str, opened) -> None:
+async def test_what_a_document_states_in_reverse_is_an_incoming_edge(people, opened):
     backend = await opened(people, profile="linked-data")
     assert await backend.edges_to(f"{people}id/cy") == [
         Edge(f"{EX}firm", f"{EX}employs", f"{people}id/cy")
@@ -200,9 +200,7 @@ async def test_what_a_document_states_in_reverse_is_an_incoming_edge(people: str
     assert await backend.metadata_for_edge(edge) == {}
 
 
-async def test_an_iri_of_another_host_is_no_node_unless_the_host_is_allowed(
-    people: str, opened, pages
-) -> None:
+async def test_an_iri_of_another_host_is_no_node_unless_the_host_is_allowed(people, opened, pages):
     backend = await opened(people, profile="linked-data")
     with pytest.raises(KeyError):
         await backend.get_node(f"{EX}firm")
@@ -211,7 +209,7 @@ async def test_an_iri_of_another_host_is_no_node_unless_the_host_is_allowed(
     assert pages.asked == []
 
 
-async def test_what_is_set_besides_a_profile_wins() -> None:
+async def test_what_is_set_besides_a_profile_wins():
     backend = await JsonLdBackend.create("https://x.test", profile="ngsi-ld", page_size=7)
     assert backend._settings.page_size == 7
     assert backend._settings.offset_param == "offset"
@@ -220,14 +218,14 @@ async def test_what_is_set_besides_a_profile_wins() -> None:
 
 
 @pytest.mark.parametrize("profile", [["ngsi-ld"], {"ngsi-ld": True}])
-async def test_a_profile_that_is_a_list_or_a_table_is_one_sentence(profile) -> None:
+async def test_a_profile_that_is_a_list_or_a_table_is_one_sentence(profile):
     with pytest.raises(
         ConfigurationError, match=r"it has to be one of default, ngsi-ld, linked-data\.$"
     ):
         await JsonLdBackend.create("https://x.test", profile=profile)
 
 
-async def test_links_to_pages_pictures_and_dead_hosts_end_no_traversal(opened, pages, web) -> None:
+async def test_links_to_pages_pictures_and_dead_hosts_end_no_traversal(opened, pages, web):
     at = f"{web.url}/"
     links = ["photo", "page", "away", "http://a..b/", "http://localhost/", f"http://h.invalid/{EX}"]
     pages["/ada"] = {"@id": "", f"{EX}sees": [{"@id": i} for i in [*links, "ben"]]}
@@ -256,7 +254,7 @@ async def test_links_to_pages_pictures_and_dead_hosts_end_no_traversal(opened, p
 )
 async def test_a_broken_document_of_another_host_is_reported_and_ends_no_traversal(
     opened, pages, web, page, caplog
-) -> None:
+):
     caplog.set_level("INFO", "bfsql")
     at, away = f"{web.url}/", f"{web.url}/".replace("127.0.0.1", "localhost")
     pages["/ada"] = {"@id": "", f"{EX}sees": [{"@id": f"{away}broken"}, {"@id": "ben"}]}
@@ -274,7 +272,7 @@ async def test_a_broken_document_of_another_host_is_reported_and_ends_no_travers
         await here.get_node(f"{at}broken")
 
 
-async def test_what_is_no_uri_is_not_asked_of_a_context_broker(opened, pages) -> None:
+async def test_what_is_no_uri_is_not_asked_of_a_context_broker(opened, pages):
     backend = await opened(profile="ngsi-ld")
     for entity_id in ("tower", "a b:c", ":x", ""):
         with pytest.raises(KeyError):
@@ -282,7 +280,7 @@ async def test_what_is_no_uri_is_not_asked_of_a_context_broker(opened, pages) ->
     assert pages.asked == []
 
 
-async def test_who_cannot_be_asked_for_is_reported(opened, pages) -> None:
+async def test_who_cannot_be_asked_for_is_reported(opened, pages):
     broker(pages)
     pages["/ngsi-ld/v1/attributes"] = (404, {}, {})
     async with open_graph(await opened(profile="ngsi-ld"), hooks=()) as graph:
@@ -290,7 +288,7 @@ async def test_who_cannot_be_asked_for_is_reported(opened, pages) -> None:
     assert "the API does not list all predicates" in json.dumps(answer["notes"])
 
 
-async def test_predicates_that_come_later_are_asked_by(opened, pages, monkeypatch) -> None:
+async def test_predicates_that_come_later_are_asked_by(opened, pages, monkeypatch):
     broker(pages)
     at = "/ngsi-ld/v1/attributes"
     whole = pages.pages[at]
@@ -303,7 +301,7 @@ async def test_predicates_that_come_later_are_asked_by(opened, pages, monkeypatc
     assert await backend.edges_to("urn:b:1") == [Edge("urn:s:1", "in", "urn:b:1")]
 
 
-async def test_who_points_to_an_entity_comes_in_pages_of_a_broker(opened, pages) -> None:
+async def test_who_points_to_an_entity_comes_in_pages_of_a_broker(opened, pages):
     broker(pages)
     at = "/ngsi-ld/v1/entities"
     query = "in%3D%3D%22urn%3Ab%3A1%22%7Cowner%3D%3D%22urn%3Ab%3A1%22%7Cpart%3D%3D%22urn%3Ab%3A1%22"

@@ -14,7 +14,6 @@ from bfsql import call
 from bfsql.errors import ConfigurationError, StoreError, StoreUnavailable
 from bfsql_jsonld import JsonLdBackend
 from bfsql_test_support.servers import bad_replies as replies
-from bfsql_test_support.servers.bad_endpoint import BadEndpoint
 from bfsql_test_support.servers.port import free_port
 from bfsql_test_support.servers.web import WebServer
 
@@ -23,11 +22,11 @@ SECRET = "hush-hush-1"
 AGENT = f"bfsql-jsonld/{version('bfsql-jsonld')}"
 
 
-def node(**headers: str) -> replies.Reply:
+def node(**headers):
     return replies.Reply(200, json.dumps(NODE).encode(), "application/json", headers)
 
 
-async def told(backend) -> str:
+async def told(backend):
     """The text of the error that a request raises."""
     with pytest.raises(StoreError) as caught:
         await backend.get_node("a")
@@ -50,20 +49,20 @@ async def told(backend) -> str:
         ({"contact": "me@ex.test"}, "user-agent", f"{AGENT} (me@ex.test)"),
     ],
 )
-async def test_requests_say_who_asks(opened, pages, settings, header: str, value: str) -> None:
+async def test_requests_say_who_asks(opened, pages, settings, header, value):
     pages["/entities/a"] = NODE
     await (await opened(**settings)).get_node("a")
     assert pages.asked[0][1][header] == value
 
 
-async def test_secrets_come_from_the_environment(opened, pages, monkeypatch) -> None:
+async def test_secrets_come_from_the_environment(opened, pages, monkeypatch):
     monkeypatch.setenv("JSONLD_TOKEN", SECRET)
     pages["/entities/a"] = NODE
     await (await opened()).get_node("a")
     assert pages.asked[0][1]["authorization"] == f"Bearer {SECRET}"
 
 
-async def test_a_backend_is_made_of_an_address_alone(opened, pages, monkeypatch) -> None:
+async def test_a_backend_is_made_of_an_address_alone(opened, pages, monkeypatch):
     pages["/entities/a"] = NODE
     address = (await opened())._settings.base_url
     monkeypatch.setenv("JSONLD_TOKEN", SECRET)
@@ -75,7 +74,7 @@ async def test_a_backend_is_made_of_an_address_alone(opened, pages, monkeypatch)
         JsonLdBackend("http://me:secret@x.test/api")
 
 
-async def test_oauth_fetches_a_token_and_renews_it(opened, pages, web) -> None:
+async def test_oauth_fetches_a_token_and_renews_it(opened, pages, web):
     given = iter(("one", "two", "three"))
 
     def token(headers, body):
@@ -102,13 +101,13 @@ async def test_oauth_fetches_a_token_and_renews_it(opened, pages, web) -> None:
     assert "refused (401)" in await told(backend)
 
 
-async def test_a_token_that_is_refused_is_reported(opened, pages, web) -> None:
+async def test_a_token_that_is_refused_is_reported(opened, pages, web):
     pages["/token"] = (400, {}, {"error": "invalid_client", "hint": SECRET})
     backend = await opened(oauth_url=f"{web.url}/token", oauth_client="c", oauth_secret=SECRET)
     assert "did not issue a token: it returned 400 (invalid_client)" in await told(backend)
 
 
-async def test_a_login_that_does_not_answer_is_called_by_its_own_name(opened, pages, web) -> None:
+async def test_a_login_that_does_not_answer_is_called_by_its_own_name(opened, pages, web):
     away = f"http://127.0.0.1:{free_port()}"
     backend = await opened(oauth_url=f"{away}/t", oauth_client="c", oauth_secret=SECRET, retries=0)
     with pytest.raises(StoreUnavailable, match=f"{away} cannot be reached"):
@@ -116,7 +115,7 @@ async def test_a_login_that_does_not_answer_is_called_by_its_own_name(opened, pa
     assert pages.asked == []
 
 
-async def test_a_login_that_is_busy_is_asked_again(opened, pages, web) -> None:
+async def test_a_login_that_is_busy_is_asked_again(opened, pages, web):
     answers = iter([(503, {}, b"busy"), {"access_token": "one"}])
     pages["/token"] = lambda headers, body: next(answers)
     pages["/entities/a"] = NODE
@@ -128,9 +127,7 @@ async def test_a_login_that_is_busy_is_asked_again(opened, pages, web) -> None:
 
 
 @pytest.mark.parametrize("status", [401, 403])
-async def test_a_refusal_is_for_the_operator_and_repeats_no_secret(
-    opened, pages, status: int
-) -> None:
+async def test_a_refusal_is_for_the_operator_and_repeats_no_secret(opened, pages, status):
     pages["/entities/a"] = (status, {}, {"detail": f"bad token {SECRET}"})
     assert f"refused ({status})" in await told(await opened(token=SECRET))
     assert "Set token" in await told(await opened())
@@ -151,14 +148,14 @@ async def test_a_refusal_is_for_the_operator_and_repeats_no_secret(
         {"ca_file": "/nowhere/ca.pem"},
     ],
 )
-async def test_settings_that_cannot_be_used_are_refused_without_their_secrets(settings) -> None:
+async def test_settings_that_cannot_be_used_are_refused_without_their_secrets(settings):
     with pytest.raises(ConfigurationError) as caught:
         await JsonLdBackend.create(**{"base_url": "https://ex.test", **settings})
     assert SECRET not in str(caught.value)
 
 
 @pytest.mark.parametrize("status", [429, 503])
-async def test_a_busy_server_is_asked_again_when_it_says(opened, endpoint, status: int) -> None:
+async def test_a_busy_server_is_asked_again_when_it_says(opened, endpoint, status):
     endpoint.then(replies.refused(status, retry_after="0.2")).always(node())
     backend = await opened(endpoint.url)
     assert (await backend.get_node("a")).id == "a"
@@ -166,7 +163,7 @@ async def test_a_busy_server_is_asked_again_when_it_says(opened, endpoint, statu
     assert second.when - first.when >= 0.2
 
 
-async def test_waiting_longer_than_the_deadline_is_not_begun(opened, endpoint) -> None:
+async def test_waiting_longer_than_the_deadline_is_not_begun(opened, endpoint):
     endpoint.always(replies.refused(429, "slow down", retry_after="90"))
     backend = await opened(endpoint.url)
     began = time.monotonic()
@@ -176,14 +173,12 @@ async def test_waiting_longer_than_the_deadline_is_not_begun(opened, endpoint) -
 
 
 @pytest.mark.parametrize("broken", [replies.reset(), replies.short(node()), replies.refused(502)])
-async def test_what_breaks_off_is_asked_again(opened, endpoint, broken) -> None:
+async def test_what_breaks_off_is_asked_again(opened, endpoint, broken):
     endpoint.then(broken).always(node())
     assert (await (await opened(endpoint.url)).get_node("a")).id == "a"
 
 
-async def test_what_fails_each_time_is_unavailable_and_the_next_call_works(
-    opened, endpoint
-) -> None:
+async def test_what_fails_each_time_is_unavailable_and_the_next_call_works(opened, endpoint):
     endpoint.then(replies.reset(), replies.reset()).always(node())
     backend = await opened(endpoint.url, retries=1)
     with pytest.raises(StoreUnavailable, match="was interrupted"):
@@ -191,7 +186,7 @@ async def test_what_fails_each_time_is_unavailable_and_the_next_call_works(
     assert (await backend.get_node("a")).id == "a"
 
 
-async def test_the_deadline_of_the_call_ends_a_request(opened, endpoint) -> None:
+async def test_the_deadline_of_the_call_ends_a_request(opened, endpoint):
     endpoint.then(replies.silence(10)).always(node())
     backend = await opened(endpoint.url)
     with (
@@ -202,29 +197,27 @@ async def test_the_deadline_of_the_call_ends_a_request(opened, endpoint) -> None
     assert (await backend.get_node("a")).id == "a"
 
 
-async def test_the_time_for_one_request_ends_it_where_no_deadline_is_nearer(
-    opened, endpoint
-) -> None:
+async def test_the_time_for_one_request_ends_it_where_no_deadline_is_nearer(opened, endpoint):
     endpoint.then(replies.silence(10)).always(node())
     backend = await opened(endpoint.url, request_timeout=0.2)
     with pytest.raises(StoreUnavailable, match=r"within 0\.2 s \(request_timeout\)"):
         await backend.get_node("a")
 
 
-async def test_a_cancelled_question_closes_its_connection(opened, endpoint) -> None:
+async def test_a_cancelled_question_closes_its_connection(opened, endpoint):
     endpoint.always(replies.silence(60))
     backend = await opened(endpoint.url)
     await endpoint.cancels(backend.get_node("a"))
 
 
-async def test_no_more_requests_are_under_way_than_were_allowed(opened, endpoint) -> None:
+async def test_no_more_requests_are_under_way_than_were_allowed(opened, endpoint):
     endpoint.always(replies.silence(0.05, node()))
     backend = await opened(endpoint.url, max_concurrent=3)
     await asyncio.gather(*[backend.get_node(str(number)) for number in range(9)])
     assert endpoint.most_at_once == 3
 
 
-async def test_connections_are_kept_and_closed_with_the_backend(opened, endpoint) -> None:
+async def test_connections_are_kept_and_closed_with_the_backend(opened, endpoint):
     endpoint.always(node())
     backend = await opened(endpoint.url)
     for number in range(3):
@@ -236,14 +229,14 @@ async def test_connections_are_kept_and_closed_with_the_backend(opened, endpoint
         await backend.get_node("a")
 
 
-async def test_an_answer_without_end_is_stopped_at_the_bound(opened, endpoint) -> None:
+async def test_an_answer_without_end_is_stopped_at_the_bound(opened, endpoint):
     endpoint.then(replies.endless(node())).always(node())
     backend = await opened(endpoint.url, max_response_bytes=100_000)
     assert "more than 100,000 bytes" in await told(backend)
     assert (await backend.get_node("a")).id == "a"
 
 
-async def test_a_small_body_that_unpacks_to_a_large_one_is_stopped_too(opened, endpoint) -> None:
+async def test_a_small_body_that_unpacks_to_a_large_one_is_stopped_too(opened, endpoint):
     packed = gzip.compress(b" " * 5_000_000)
     headers = {"Content-Encoding": "gzip"}
     endpoint.then(replies.Reply(200, packed, "application/json", headers)).always(
@@ -254,7 +247,7 @@ async def test_a_small_body_that_unpacks_to_a_large_one_is_stopped_too(opened, e
     assert (await backend.get_node("a")).id == "a"
 
 
-async def test_redirects_are_followed_on_the_same_host_with_the_token(opened, pages) -> None:
+async def test_redirects_are_followed_on_the_same_host_with_the_token(opened, pages):
     pages["/entities/a"] = (302, {"location": "/moved"}, {})
     pages["/moved"] = NODE
     await (await opened(token=SECRET)).get_node("a")
@@ -263,7 +256,7 @@ async def test_redirects_are_followed_on_the_same_host_with_the_token(opened, pa
     ] * 2
 
 
-async def test_redirects_to_another_host_are_not_followed(opened, pages, web) -> None:
+async def test_redirects_to_another_host_are_not_followed(opened, pages, web):
     pages["/entities/a"] = (302, {"location": f"http://localhost:{web.port}/moved"}, {})
     assert f"http://localhost:{web.port}, which is refused" in await told(
         await opened(token=SECRET)
@@ -271,7 +264,7 @@ async def test_redirects_to_another_host_are_not_followed(opened, pages, web) ->
     assert len(pages.asked) == 1
 
 
-async def test_a_host_that_is_allowed_gets_no_credentials(opened, pages, web) -> None:
+async def test_a_host_that_is_allowed_gets_no_credentials(opened, pages, web):
     pages["/moved"] = NODE
     with WebServer() as other:
         other.serve(web._app)
@@ -289,12 +282,12 @@ async def test_a_host_that_is_allowed_gets_no_credentials(opened, pages, web) ->
     assert headers["host"] == f"127.0.0.1:{other.port}"
 
 
-async def test_redirects_without_end_are_an_error(opened, pages) -> None:
+async def test_redirects_without_end_are_an_error(opened, pages):
     pages["/entities/a"] = (302, {"location": "/entities/a"}, {})
     assert "redirected more than" in await told(await opened())
 
 
-async def test_the_backend_itself_keeps_no_answer(opened, pages) -> None:
+async def test_the_backend_itself_keeps_no_answer(opened, pages):
     pages["/entities/a"] = (200, {"cache-control": "max-age=60", "etag": '"1"'}, NODE)
     backend = await opened()
     for _ in range(2):
@@ -302,7 +295,7 @@ async def test_the_backend_itself_keeps_no_answer(opened, pages) -> None:
     assert [headers.get("if-none-match") for _, headers, _ in pages.asked] == [None, None]
 
 
-async def test_http_2_is_spoken_with_tls_where_the_library_is_there(opened, endpoint) -> None:
+async def test_http_2_is_spoken_with_tls_where_the_library_is_there(opened, endpoint):
     backend = await opened(endpoint.url)
     endpoint.always(node())
     await backend.get_node("a")
@@ -310,9 +303,7 @@ async def test_http_2_is_spoken_with_tls_where_the_library_is_there(opened, endp
     assert pool._http2 is (find_spec("h2") is not None)
 
 
-async def test_a_ping_asks_once_for_the_head_of_the_base_url(
-    opened, bad_endpoint: BadEndpoint
-) -> None:
+async def test_a_ping_asks_once_for_the_head_of_the_base_url(opened, bad_endpoint):
     backend = await opened(base_url=bad_endpoint.url)
     bad_endpoint.always(replies.refused(404))  # a 404 counts as an answer
     with call.scope(request_id="one-1"):

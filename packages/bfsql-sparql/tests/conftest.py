@@ -2,18 +2,14 @@
 
 import asyncio
 import pickle
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from bfsql.loading import staged
-from bfsql.models import EntityStub, GraphRecord
 from bfsql_sparql.backend import SparqlBackend, open_dataset
-from bfsql_sparql.dataset import Reply
 from bfsql_sparql.endpoint import Endpoint
 from bfsql_sparql.load.loader import load_graph
 from bfsql_sparql.load.writer import StatementWriter
@@ -24,8 +20,6 @@ from bfsql_sparql.settings import SparqlSettings, with_preset
 from bfsql_sparql.store import Store as OpenStore
 from bfsql_test_support.servers.sparql import SparqlServer
 
-Opened = Callable[..., Awaitable[Endpoint]]
-
 PORTABLE = {"search": "contains"}
 """What tests say that are not about search: else every opening tries six full-text searches.
 
@@ -34,11 +28,11 @@ test_sparql_search.py finds out on every server which one there is.
 
 
 @pytest.fixture
-async def opened() -> AsyncIterator[Opened]:
+async def opened():
     """Opens endpoints by URL and settings, and closes them after the test."""
     async with AsyncExitStack() as stack:
 
-        async def opened(url: str, **settings: Any) -> Endpoint:
+        async def opened(url, **settings):
             endpoint = await Endpoint.open(SparqlSettings(endpoint=url, **settings))
             stack.push_async_callback(endpoint.close)
             return endpoint
@@ -46,7 +40,7 @@ async def opened() -> AsyncIterator[Opened]:
         yield opened
 
 
-def holding(server: SparqlServer, ntriples: str) -> dict[str, Any]:
+def holding(server, ntriples):
     """Fill a server with N-Triples alone; returns the settings that read them."""
     server.clear()
     server.load(ntriples)
@@ -60,24 +54,21 @@ class Looked:
     store: OpenStore
     schema: Schema
 
-    async def search(self, query: str, types: Sequence[str] | None = None) -> list[EntityStub]:
+    async def search(self, query, types=None):
         """The results of a search."""
         return await EntitySearch(self.store, query, types).best()
 
-    async def ids(self, query: str, types: Sequence[str] | None = None) -> list[str]:
+    async def ids(self, query, types=None):
         """The ids of the results of a search."""
         return [stub.id for stub in await self.search(query, types)]
 
 
-Look = Callable[..., Awaitable[Looked]]
-
-
 @pytest.fixture
-async def look() -> AsyncIterator[Look]:
+async def look():
     """Opens and examines the store that settings name, and closes it after the test."""
     async with AsyncExitStack() as stack:
 
-        async def look(**given: Any) -> Looked:
+        async def look(**given):
             settings = with_preset(SparqlSettings(**given))
             dataset = await open_dataset(settings)
             stack.push_async_callback(dataset.close)
@@ -89,10 +80,10 @@ async def look() -> AsyncIterator[Look]:
 
 
 @pytest.fixture(params=["files", "oxigraph", "fuseki", "virtuoso", "rdf4j"])
-def filled(request: pytest.FixtureRequest, look: Look, tmp_path: Path) -> Look:
+def filled(request, look, tmp_path):
     """Fills each kind of store with N-Triples, and examines it."""
 
-    async def filled(ntriples: str, **settings: Any) -> Looked:
+    async def filled(ntriples, **settings):
         if request.param == "files":
             file = tmp_path / "data.nt"
             file.write_text(ntriples, encoding="utf-8")
@@ -117,7 +108,7 @@ class Store:
     server: SparqlServer | None = None
     held: bytes | None = None
 
-    async def load(self, records: Sequence[GraphRecord]) -> None:
+    async def load(self, records):
         """Replace the content by the graph of these records."""
         wanted = pickle.dumps(list(records))  # not ==: 1 and True are equal
         if wanted == self.held:
@@ -130,9 +121,7 @@ class Store:
         self.held = wanted
 
     @asynccontextmanager
-    async def filled(
-        self, records: Sequence[GraphRecord], **settings: Any
-    ) -> AsyncIterator[SparqlBackend]:
+    async def filled(self, records, **settings):
         """A backend over the graph of these records alone."""
         await self.load(records)
         backend = await SparqlBackend.open(self.settings.model_copy(update=settings))
@@ -141,7 +130,7 @@ class Store:
         finally:
             await backend.close()
 
-    async def _write(self, records: Sequence[GraphRecord]) -> None:
+    async def _write(self, records):
         writing = StatementWriter(RdfMapping.of(self.settings), self.settings)
         async with staged(records, check=writing.check) as staging:
             staging.merge()
@@ -151,11 +140,7 @@ class Store:
         await asyncio.to_thread(file.write_text, "".join(lines), encoding="utf-8")
 
 
-Place = Callable[..., Store]
-"""Makes a store from a name and further settings."""
-
-
-def on_server(server: SparqlServer, **settings: Any) -> Store:
+def on_server(server, **settings):
     """A store on a server."""
     auth, settings = server.auth, PORTABLE | settings
     if auth is not None:
@@ -169,10 +154,10 @@ def on_server(server: SparqlServer, **settings: Any) -> Store:
 
 
 @pytest.fixture(scope="session")
-def place(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Place:
+def place(tmp_path_factory, request):
     """Makes the store of a name: `files`, or the name of a server."""
 
-    def place(name: str, **settings: Any) -> Store:
+    def place(name, **settings):
         if name != "files":
             return on_server(request.getfixturevalue(name), **settings)
         file = tmp_path_factory.mktemp("files") / "graph.nt"
@@ -181,15 +166,12 @@ def place(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReque
     return place
 
 
-Serve = Callable[..., Awaitable[SparqlBackend]]
-
-
 @pytest.fixture
-async def serve(tmp_path: Path) -> AsyncIterator[Serve]:
+async def serve(tmp_path):
     """Opens the backend over N-Triples in process, and closes it after the test."""
     async with AsyncExitStack() as stack:
 
-        async def serve(ntriples: str, **settings: Any) -> SparqlBackend:
+        async def serve(ntriples, **settings):
             file = tmp_path / "graph.nt"
             file.write_text(ntriples, encoding="utf-8")
             backend = await SparqlBackend.create(data=[str(file)], **settings)
@@ -200,11 +182,11 @@ async def serve(tmp_path: Path) -> AsyncIterator[Serve]:
 
 
 @pytest.fixture(params=["files", "oxigraph", "fuseki", "virtuoso", "rdf4j"])
-async def serve_each(request: pytest.FixtureRequest, serve: Serve) -> AsyncIterator[Serve]:
+async def serve_each(request, serve):
     """Fills each kind of store with N-Triples, and opens the backend over it."""
     async with AsyncExitStack() as stack:
 
-        async def serve_each(ntriples: str, **settings: Any) -> SparqlBackend:
+        async def serve_each(ntriples, **settings):
             if request.param == "files":
                 return await serve(ntriples, **settings)
             own = holding(request.getfixturevalue(request.param), ntriples)
@@ -216,19 +198,19 @@ async def serve_each(request: pytest.FixtureRequest, serve: Serve) -> AsyncItera
 
 
 @pytest.fixture
-def texts_of() -> Callable[[SparqlBackend], list[str]]:
+def texts_of():
     """Gives the list to which the texts of a backend's further queries are appended."""
 
-    def texts_of(backend: SparqlBackend) -> list[str]:
+    def texts_of(backend):
         texts: list[str] = []
         dataset = backend._store.dataset
         ask = dataset.reply
 
-        async def reply(query: str, seconds: float | None = None) -> Reply:
+        async def reply(query, seconds=None):
             texts.append(query)
             return await ask(query, seconds)
 
-        dataset.reply = reply  # type: ignore[method-assign]
+        dataset.reply = reply
         return texts
 
     return texts_of

@@ -1,7 +1,6 @@
 """Every store gives the same answers as the reference in memory, whatever the records."""
 
 import string
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -51,14 +50,14 @@ GRAPHS = graphs(
 )
 
 
-def emptied(store: Any) -> Any:
+def emptied(store):
     """The store without what other tests left on its server, which may read all graphs as one."""
     if store.server is not None:
         store.server.clear()
     return store
 
 
-async def agree(store: Any, records: list[GraphRecord]) -> None:
+async def agree(store, records):
     # In RDF, an edge makes nodes of its ends, so the loader leaves out dangling edges.
     able = without_dangling(records)
     async with store.filled(able) as backend:
@@ -70,14 +69,12 @@ class TestAgreement:
         autouse=True, scope="class", params=["files", "oxigraph", "fuseki", "virtuoso", "rdf4j"]
     )
     @classmethod
-    def _store(cls, request: pytest.FixtureRequest, place: Callable[..., Any]) -> None:
+    def _store(cls, request, place):
         cls.store = emptied(place(request.param))
 
     @given(GRAPHS)
     @settings(max_examples=8, phases=WITHOUT_SHRINKING, suppress_health_check=list(HealthCheck))
-    async def test_every_store_and_the_reference_tell_the_same_of_every_graph(
-        self, records: list[GraphRecord]
-    ) -> None:
+    async def test_every_store_and_the_reference_tell_the_same_of_every_graph(self, records):
         await agree(self.store, records)
 
 
@@ -103,14 +100,14 @@ CONFUSED: list[Any] = [
 
 
 @pytest.mark.parametrize("name", ["files", "oxigraph", "fuseki", "virtuoso", "rdf4j"])
-async def test_values_that_stores_confuse_come_back_as_they_were(name: str, place) -> None:
+async def test_values_that_stores_confuse_come_back_as_they_were(name, place):
     nodes = [NodeRecord(f"n:{n}", "T", {"value": one}) for n, one in enumerate(CONFUSED)]
     iris = [NodeRecord("http://e.org/a", "T"), NodeRecord("urn:b", "http://e.org/a")]
     edges = [EdgeRecord(node.id, "p", "urn:b", node.metadata) for node in nodes]
     await agree(emptied(place(name)), [*iris, *nodes, *edges])
 
 
-async def test_the_entity_with_the_empty_id_may_be_a_document(place) -> None:
+async def test_the_entity_with_the_empty_id_may_be_a_document(place):
     items = [{"document_id": ""}, {"document_id": "b"}]
     nodes = [NodeRecord(id_, "T") for id_ in ("", "a", "b", "c")]
     await agree(place("files"), [*nodes, EdgeRecord("a", "p", "c", {"provenance": items})])
@@ -120,7 +117,7 @@ async def test_the_entity_with_the_empty_id_may_be_a_document(place) -> None:
     ("name", "form"),
     [("oxigraph", "rdf-1.2"), ("fuseki", "rdf-1.2"), ("files", "rdf-1.2"), ("rdf4j", "rdf-star")],
 )
-async def test_statements_about_edges_come_back_from_each_form(name, form, place) -> None:
+async def test_statements_about_edges_come_back_from_each_form(name, form, place):
     told = {"confidence": 0.5, "note": "first", "docs": ["b", "a"], "nested": {"a": [1, None]}}
     item = {"document_id": "d", "text_span": "It does."}
     records: list[GraphRecord] = [

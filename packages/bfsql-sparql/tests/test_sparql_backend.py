@@ -1,7 +1,5 @@
 """Opening serves exactly one source and reports faults at once; the number of requests."""
 
-from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,21 +9,17 @@ from bfsql.graph import open_graph
 from bfsql_sparql.backend import SparqlBackend, open_dataset
 from bfsql_sparql.dataset import PING, Reply
 from bfsql_sparql.settings import SparqlSettings
-from bfsql_test_support.servers.bad_endpoint import BadEndpoint
 from bfsql_test_support.servers.bad_replies import page, refused, results
-from bfsql_test_support.servers.fuseki import PASSWORD, USER, FusekiServer
+from bfsql_test_support.servers.fuseki import PASSWORD, USER
 from bfsql_test_support.servers.port import free_port
-from bfsql_test_support.servers.sparql import SparqlServer
-
-Looks = Callable[..., Awaitable[Any]]
 
 
-async def _opened(**given: Any) -> None:
+async def _opened(**given):
     dataset = await open_dataset(SparqlSettings(**given))
     await dataset.close()
 
 
-async def _answer(query: str, **given: Any) -> bool | None:
+async def _answer(query, **given):
     """The answer of a dataset to an ASK query."""
     dataset = await open_dataset(SparqlSettings(**given))
     try:
@@ -34,22 +28,20 @@ async def _answer(query: str, **given: Any) -> bool | None:
         await dataset.close()
 
 
-async def test_an_endpoint_is_opened(sparql_server: SparqlServer) -> None:
+async def test_an_endpoint_is_opened(sparql_server):
     assert await _answer(PING, endpoint=sparql_server.query_url) is True
     unmet = "ASK { <http://x.test/a> <http://x.test/none> ?o }"
     assert await _answer(unmet, endpoint=sparql_server.query_url) is False
 
 
-async def test_files_are_opened(tmp_path: Path) -> None:
+async def test_files_are_opened(tmp_path):
     file = tmp_path / "a.nt"
     file.write_text("<http://x.test/a> <http://x.test/p> <http://x.test/b> .\n")
     assert await _answer("ASK { <http://x.test/a> ?p ?o }", data=[str(file)]) is True
     assert await _answer("ASK { <http://x.test/b> ?p ?o }", data=[str(file)]) is False
 
 
-async def test_a_backend_made_of_its_endpoint_opens_it_with_the_first_question(
-    sparql_server: SparqlServer,
-) -> None:
+async def test_a_backend_made_of_its_endpoint_opens_it_with_the_first_question(sparql_server):
     prefixes = {"x": "http://x.test/"}
     backend = SparqlBackend(endpoint=sparql_server.query_url, prefixes=prefixes)
     async with open_graph(backend) as graph:
@@ -60,29 +52,29 @@ async def test_a_backend_made_of_its_endpoint_opens_it_with_the_first_question(
         await SparqlBackend().predicates()
 
 
-async def test_nothing_to_serve_is_reported() -> None:
+async def test_nothing_to_serve_is_reported():
     with pytest.raises(ConfigurationError, match=r"--endpoint URL .* --data FILE"):
         await _opened()
 
 
-async def test_two_things_to_serve_are_reported() -> None:
+async def test_two_things_to_serve_are_reported():
     with pytest.raises(ConfigurationError, match=r"Both .*x\.test/sparql.*a\.ttl.*ENDPOINT_URL"):
         await _opened(endpoint="http://x.test/sparql", data=["a.ttl"])
 
 
-async def test_an_endpoint_that_is_not_there_is_reported() -> None:
+async def test_an_endpoint_that_is_not_there_is_reported():
     address = f"http://127.0.0.1:{free_port()}/sparql"
     with pytest.raises(StoreUnavailable, match=address):
         await _opened(endpoint=address, retries=0)
 
 
-async def test_a_web_page_is_no_endpoint(bad_endpoint: BadEndpoint) -> None:
+async def test_a_web_page_is_no_endpoint(bad_endpoint):
     bad_endpoint.always(page())
     with pytest.raises(StoreError, match=bad_endpoint.url):
         await _opened(endpoint=bad_endpoint.url, retries=0)
 
 
-async def test_what_is_no_answer_is_reported(bad_endpoint: BadEndpoint) -> None:
+async def test_what_is_no_answer_is_reported(bad_endpoint):
     bad_endpoint.always(results({}))
     await _opened(endpoint=bad_endpoint.url, retries=0)
     bad_endpoint.always(refused(404, "no such place"))
@@ -93,9 +85,7 @@ async def test_what_is_no_answer_is_reported(bad_endpoint: BadEndpoint) -> None:
         await _opened(endpoint=bad_endpoint.url, retries=0)
 
 
-async def test_a_login_to_fuseki_that_is_missing_or_wrong_is_reported(
-    guarded_fuseki: FusekiServer,
-) -> None:
+async def test_a_login_to_fuseki_that_is_missing_or_wrong_is_reported(guarded_fuseki):
     url = guarded_fuseki.query_url
     with pytest.raises(StoreError, match=url) as nobody:
         await _opened(endpoint=url)
@@ -106,7 +96,7 @@ async def test_a_login_to_fuseki_that_is_missing_or_wrong_is_reported(
     await _opened(endpoint=url, username=USER, password=PASSWORD)
 
 
-async def test_a_certificate_that_nobody_knows_is_reported(bad_tls_endpoint: BadEndpoint) -> None:
+async def test_a_certificate_that_nobody_knows_is_reported(bad_tls_endpoint):
     with pytest.raises(StoreError, match="certificate"):
         await _opened(endpoint=bad_tls_endpoint.url, retries=0)
 
@@ -121,9 +111,7 @@ CHAIN = "".join(
 
 
 @pytest.mark.parametrize("full", [False, True], ids=["topology", "full"])
-async def test_an_answer_takes_a_request_a_hop_two_for_types_and_two_for_metadata(
-    tmp_path: Path, full: bool
-) -> None:
+async def test_an_answer_takes_a_request_a_hop_two_for_types_and_two_for_metadata(tmp_path, full):
     """Edges; types of the seeds and of the others; metadata of nodes and of edges."""
     file = tmp_path / "chain.ttl"
     file.write_text(CHAIN)
@@ -131,7 +119,7 @@ async def test_an_answer_takes_a_request_a_hop_two_for_types_and_two_for_metadat
     dataset: Any = backend._store.dataset
     ask, sent = dataset.reply, list[str]()
 
-    async def reply(query: str, seconds: float | None = None) -> Reply:
+    async def reply(query, seconds=None):
         sent.append(query)
         answer: Reply = await ask(query, seconds)
         return answer

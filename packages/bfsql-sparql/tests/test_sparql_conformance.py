@@ -1,20 +1,17 @@
 """The conformance kit on real servers, on files in process, and on existing vocabularies."""
 
 import re
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 from zipfile import ZipFile
 
 import pytest
 
-from bfsql.models import GraphRecord
 from bfsql_sparql import SparqlBackend
 from bfsql_test_support.depth import THOROUGH
 from bfsql_test_support.missing import missing
-from bfsql_test_support.servers.fuseki import FusekiServer
 from bfsql_test_support.servers.fuseki import jar as program
 from bfsql_test_support.servers.process import stopped
 from bfsql_test_support.servers.unavailable import Unavailable
@@ -29,14 +26,14 @@ from bfsql_test_support.suites.conformance import (
 from bfsql_test_support.suites.numbers import AnyNumber
 from bfsql_test_support.suites.shared_load import LoadedTogether
 from bfsql_testing import Kind, never
-from bfsql_testing.conformance import EVERYTHING, RULES, Trial
+from bfsql_testing.conformance import EVERYTHING, RULES
 
 # Nodes are the subjects and objects of statements, so no edge dangles; and bytes are returned as
 # the text that represents them in JSON.
 KEPT = EVERYTHING - {Kind.BINARY, Kind.DANGLING_EDGES}
 
 
-def watched(backend: SparqlBackend) -> list[str]:
+def watched(backend):
     """The texts of the queries that the backend sends from now on."""
     return texts_of(backend._store.dataset, "reply")
 
@@ -46,7 +43,7 @@ TEXT = r'"(?:[^"\\\n\r]|\\["\\nrtbf])*"'
 
 
 @cache  # each text is compared with many others
-def without_values(text: str) -> str:
+def without_values(text):
     """A query with one mark for each run of IRIs, rows or literals, as the grammar reads them.
 
     If an IRI or a literal ended too soon, its rest would remain in the text.
@@ -59,7 +56,7 @@ def without_values(text: str) -> str:
 class Watching(WatchedSuite):
     """The kit, with queries compared without their values."""
 
-    def queries_of(self, backend: Any) -> list[str]:
+    def queries_of(self, backend):
         return [without_values(text) for text in self.texts]
 
 
@@ -71,27 +68,27 @@ class OnAStore(Watching):
 
     @pytest.fixture(autouse=True, scope="class")
     @classmethod
-    def _on_the_store(cls, place: Callable[..., Any]) -> None:
+    def _on_the_store(cls, place):
         cls.there = place(cls.store)
         if cls.there.server:  # a load keeps named graphs filled by other tests
             cls.there.server.clear()
 
     @asynccontextmanager
-    async def backend_with(self, records: Sequence[GraphRecord]) -> AsyncIterator[SparqlBackend]:
+    async def backend_with(self, records):
         self.records = records
         async with self.there.filled(records) as backend:
             self.texts = watched(backend)
             yield backend
 
     @asynccontextmanager
-    async def read_only_with(self, records: Sequence[GraphRecord]) -> AsyncIterator[SparqlBackend]:
+    async def read_only_with(self, records):
         """With only the query URL, and no login."""
         nothing = {"update_endpoint": None, "username": None, "password": None}
         async with self.there.filled(records, **nothing) as backend:
             yield backend
 
     @asynccontextmanager
-    async def omitting_with(self, records: Sequence[GraphRecord]) -> AsyncIterator[SparqlBackend]:
+    async def omitting_with(self, records):
         async with self.there.filled(records, max_edges=60, page_size=50) as backend:
             yield backend
 
@@ -103,7 +100,7 @@ class OnAServer(LoadedTogether, OnAStore):
     examples = 50 if THOROUGH else 3
 
     @asynccontextmanager
-    async def store_gone(self, backend: Any) -> AsyncIterator[None]:
+    async def store_gone(self, backend):
         try:
             async with stopped(self.there.server):
                 yield
@@ -178,7 +175,7 @@ VOCABULARIES = {
 
 
 @pytest.fixture(scope="class")
-def vocabularies(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+def vocabularies(tmp_path_factory):
     folder = tmp_path_factory.mktemp("vocabularies")
     try:
         archive = program()
@@ -194,13 +191,13 @@ class OnVocabularies(Watching):
     words = ("shape", "constraint", "geometry", "feature")
 
     @pytest.fixture(autouse=True)
-    def _of_one_sample(self, trial: Trial) -> Iterator[None]:
+    def _of_one_sample(self, trial):
         """Let later rules examine the nodes that an earlier one has searched for."""
         yield
         type(self).sample = trial.sample
 
     @asynccontextmanager
-    async def opened(self, **settings: Any) -> AsyncIterator[SparqlBackend]:
+    async def opened(self, **settings):
         async with closing(SparqlBackend.create(**settings)) as backend:
             self.texts = watched(backend)
             yield backend
@@ -208,11 +205,11 @@ class OnVocabularies(Watching):
 
 class TestVocabulariesInFiles(OnVocabularies):
     @pytest.fixture(autouse=True)
-    def _files(self, vocabularies: list[Path]) -> None:
+    def _files(self, vocabularies):
         self.data = [str(path) for path in vocabularies]
 
     @asynccontextmanager
-    async def backend(self) -> AsyncIterator[SparqlBackend]:
+    async def backend(self):
         async with self.opened(data=self.data) as backend:
             yield backend
 
@@ -225,13 +222,13 @@ class TestVocabulariesOnFuseki(OnVocabularies):
 
     @pytest.fixture(autouse=True, scope="class")
     @classmethod
-    def _on_fuseki(cls, fuseki: FusekiServer, vocabularies: list[Path]) -> None:
+    def _on_fuseki(cls, fuseki, vocabularies):
         fuseki.clear()
         for path, kind in zip(vocabularies, VOCABULARIES.values(), strict=True):
             fuseki.send(f"{fuseki.store_url}?default", path.read_bytes(), kind)
         cls.url = fuseki.query_url
 
     @asynccontextmanager
-    async def backend(self) -> AsyncIterator[SparqlBackend]:
+    async def backend(self):
         async with self.opened(endpoint=self.url) as backend:
             yield backend

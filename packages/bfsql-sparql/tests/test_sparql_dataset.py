@@ -16,17 +16,17 @@ class Says(Dataset):
 
     name = "the store of the test"
 
-    def __init__(self, *documents: Any) -> None:
+    def __init__(self, *documents):
         self._bodies = [json.dumps(document).encode() for document in documents]
 
-    async def reply(self, query: str, seconds: float | None = None) -> Reply:
+    async def reply(self, query, seconds=None):
         return Reply(self._bodies.pop(0) if len(self._bodies) > 1 else self._bodies[0])
 
-    async def close(self) -> None:
+    async def close(self):
         """Do nothing."""
 
 
-def solutions(*bindings: Any) -> dict[str, Any]:
+def solutions(*bindings):
     """A result document with the variable `s`."""
     return {"head": {"vars": ["s"]}, "results": {"bindings": list(bindings)}}
 
@@ -46,14 +46,14 @@ NUMBER = solutions({"s": {"type": "literal", "value": "3"}})
         {"head": None, "results": None},
     ],
 )
-def test_a_document_that_is_no_results_is_reported(decode: Any, document: Any) -> None:
+def test_a_document_that_is_no_results_is_reported(decode, document):
     with pytest.raises(NoResults, match="not SPARQL results"):
         decode(json.dumps(document).encode())
 
 
 @pytest.mark.parametrize("decode", [rows, links, truth])
 @pytest.mark.parametrize("row", [{"s": "plain"}, {"s": {"type": "uri"}}, "s", {"s": 1}, None])
-def test_a_row_that_is_none_is_reported(decode: Any, row: Any) -> None:
+def test_a_row_that_is_none_is_reported(decode, row):
     with pytest.raises(NoResults, match="a row"):
         decode(json.dumps(solutions(row)).encode())
 
@@ -67,14 +67,14 @@ def test_a_row_that_is_none_is_reported(decode: Any, row: Any) -> None:
         solutions({"s": {"type": "literal", "value": "many"}}),
     ],
 )
-async def test_a_number_that_is_none_is_the_stores_fault(document: Any) -> None:
+async def test_a_number_that_is_none_is_the_stores_fault(document):
     with pytest.raises(
         StoreUnavailable, match="the store of the test sent an answer that is not valid"
     ):
         await counted(Says(document), "how many?")
 
 
-async def test_a_window_that_is_none_is_the_stores_fault() -> None:
+async def test_a_window_that_is_none_is_the_stores_fault():
     windows: Windows[Any] = Windows(
         number="how many?",
         text=lambda after, size: f"{size} after {after}",
@@ -87,10 +87,8 @@ async def test_a_window_that_is_none_is_the_stores_fault() -> None:
         await read_windows(Says(NUMBER, {"odd": True}), windows, 10, lambda _: None)
 
 
-async def test_a_large_answer_is_parsed_in_a_thread_and_a_number_that_is_none_is_no_answer() -> (
-    None
-):
-    def thread(_: Reply) -> int:
+async def test_a_large_answer_is_parsed_in_a_thread_and_a_number_that_is_none_is_no_answer():
+    def thread(_):
         return threading.get_ident()
 
     small, large = Says(NUMBER), Says(["x" * Dataset.large])

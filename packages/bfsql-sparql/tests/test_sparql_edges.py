@@ -1,8 +1,6 @@
 """Edges, also of hubs, and their metadata in each form in which a store may keep it."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
-from pathlib import Path
 
 import pytest
 
@@ -19,11 +17,8 @@ DOUBLE = "http://www.w3.org/2001/XMLSchema#double"
 EDGES = [(f"{E}a", f"{E}p", f"{E}b"), (f"{E}a", f"{E}p", f"{E}c"), (f"{E}a", f"{E}q", f"{E}b")]
 PLAIN = "\n".join(f"<{s}> <{p}> <{o}> ." for s, p, o in EDGES)
 
-Serve = Callable[..., Awaitable[SparqlBackend]]
-TextsOf = Callable[[SparqlBackend], list[str]]
 
-
-def reified(name: str, edge: tuple[str, str, str], *said: str) -> str:
+def reified(name, edge, *said):
     """A reified edge, with statements about it."""
     parts = [f"{RDF}{one}" for one in ("subject", "predicate", "object")]
     lines = [f"{name} <{part}> <{end}> ." for part, end in zip(parts, edge, strict=True)]
@@ -65,7 +60,7 @@ TOLD = {
 }
 
 
-async def test_reified_statements_are_the_metadata_of_their_edges(serve_each: Serve) -> None:
+async def test_reified_statements_are_the_metadata_of_their_edges(serve_each):
     backend = await serve_each(STATEMENTS, confidence_property=[f"{E}certainty"])
     unknown = (f"{E}b", f"{E}p", f"{E}a")
     typed = (f"{E}a", "rdf:type", f"{E}T")
@@ -75,7 +70,7 @@ async def test_reified_statements_are_the_metadata_of_their_edges(serve_each: Se
         await backend.metadata_for_edge(Edge(*unknown))
 
 
-async def test_statements_are_no_edges_and_no_nodes(serve_each: Serve) -> None:
+async def test_statements_are_no_edges_and_no_nodes(serve_each):
     backend = await serve_each(STATEMENTS)
     ends = [f"{E}{name}" for name in "abc"]
     assert set(await backend.edges_batch([*ends, f"{RDF}Statement"])) == set(EDGES)
@@ -83,9 +78,7 @@ async def test_statements_are_no_edges_and_no_nodes(serve_each: Serve) -> None:
 
 
 @pytest.mark.parametrize("name", ["oxigraph", "fuseki"])
-async def test_reifiers_of_triple_terms_are_the_metadata_of_their_edges(
-    request: pytest.FixtureRequest, name: str
-) -> None:
+async def test_reifiers_of_triple_terms_are_the_metadata_of_their_edges(request, name):
     server: SparqlServer = request.getfixturevalue(name)
     server.clear()
     s, p, o = EDGES[0]
@@ -107,7 +100,7 @@ async def test_reifiers_of_triple_terms_are_the_metadata_of_their_edges(
         await backend.close()
 
 
-async def test_quoted_triples_of_rdf4j_are_the_metadata_of_their_edges(rdf4j: SparqlServer) -> None:
+async def test_quoted_triples_of_rdf4j_are_the_metadata_of_their_edges(rdf4j):
     rdf4j.clear()
     quoted = f"<< <{EDGES[0][0]}> <{EDGES[0][1]}> <{EDGES[0][2]}> >>"
     rdf4j.update(
@@ -130,9 +123,7 @@ async def test_quoted_triples_of_rdf4j_are_the_metadata_of_their_edges(rdf4j: Sp
         await backend.close()
 
 
-async def test_the_named_graphs_of_an_edge_are_reported_where_the_settings_ask(
-    sparql_server: SparqlServer,
-) -> None:
+async def test_the_named_graphs_of_an_edge_are_reported_where_the_settings_ask(sparql_server):
     graphs = [f"{E}g/{number}" for number in (1, 2)]
     sparql_server.clear()
     for graph, lines in zip(graphs, (PLAIN, PLAIN.splitlines()[0]), strict=True):
@@ -151,8 +142,8 @@ async def test_the_named_graphs_of_an_edge_are_reported_where_the_settings_ask(
 
 
 async def test_statements_about_the_edges_of_a_hub_are_found_by_their_other_ends(
-    serve_each: Serve, request: pytest.FixtureRequest
-) -> None:
+    serve_each, request
+):
     # Reading all statements of the hub for each of its edges would read millions. Virtuoso does not
     # have this problem, but plans with what it knows of the data of earlier tests: this takes from
     # seconds to half a minute, mostly regardless of the number of edges.
@@ -172,9 +163,7 @@ async def test_statements_about_the_edges_of_a_hub_are_found_by_their_other_ends
     assert told == {edge: {f"{E}note": str(n)} for n, edge in enumerate(edges[:asked])}
 
 
-async def test_a_store_without_statements_is_not_asked_about_many_edges(
-    serve: Serve, texts_of: TextsOf
-) -> None:
+async def test_a_store_without_statements_is_not_asked_about_many_edges(serve, texts_of):
     lines = [f"<{E}a> <{E}p> <{E}n{number}> ." for number in range(150)]
     backend = await serve("\n".join(lines))
     texts = texts_of(backend)
@@ -201,9 +190,7 @@ WIKIDATA = f"""
 """
 
 
-async def test_statement_nodes_of_wikibase_give_qualifiers_rank_and_references(
-    serve_each: Serve,
-) -> None:
+async def test_statement_nodes_of_wikibase_give_qualifiers_rank_and_references(serve_each):
     backend = await serve_each(WIKIDATA)
     edge = ("wd:Q1", "wdt:P69", "wd:Q2")
     prop = "http://www.wikidata.org/prop/"
@@ -226,8 +213,8 @@ async def test_statement_nodes_of_wikibase_give_qualifiers_rank_and_references(
 
 
 async def test_edges_told_from_their_other_end_are_edges_of_the_predicate_that_says_the_same(
-    serve_each: Serve,
-) -> None:
+    serve_each,
+):
     told = f"<{E}whole> <{E}hasPart> <{E}part> .\n<{E}part2> <{E}partOf> <{E}whole> ."
     said = reified("_:s", (f"{E}whole", f"{E}hasPart", f"{E}part"), f'<{E}note> "turned"')
     backend = await serve_each(f"{told}\n{said}", inverse={f"{E}hasPart": f"{E}partOf"})
@@ -244,7 +231,7 @@ async def test_edges_told_from_their_other_end_are_edges_of_the_predicate_that_s
     }
 
 
-async def test_a_file_with_quoted_triples_of_rdf_1_2_is_read(tmp_path: Path) -> None:
+async def test_a_file_with_quoted_triples_of_rdf_1_2_is_read(tmp_path):
     file = tmp_path / "graph.ttl"
     file.write_text(
         f"<{E}a> <{E}p> <{E}b> .\n_:r <{RDF}reifies> <<( <{E}a> <{E}p> <{E}b> )>> .\n"
@@ -262,7 +249,7 @@ async def test_a_file_with_quoted_triples_of_rdf_1_2_is_read(tmp_path: Path) -> 
 DEGREE = 2_500
 
 
-def hub(degree: int = DEGREE) -> str:
+def hub(degree=DEGREE):
     """A node with edges to and from each of `degree` others, one of them by further predicates."""
     lines = [f'<{E}hub> <http://www.w3.org/2000/01/rdf-schema#label> "the hub" .']
     for n in range(degree):
@@ -273,7 +260,7 @@ def hub(degree: int = DEGREE) -> str:
     return "\n".join(lines)
 
 
-def values(number: int) -> Iterable[str]:
+def values(number):
     """A node with many values."""
     return (f'<{E}wordy> <{E}says> "word {n}" .' for n in range(number))
 
@@ -283,9 +270,7 @@ cut_by_virtuoso = pytest.mark.parametrize("serve_each", ["small_virtuoso"], indi
 
 
 @cut_by_virtuoso
-async def test_virtuoso_that_cuts_at_a_thousand_rows_gives_all_edges_of_a_hub(
-    serve_each: Serve,
-) -> None:
+async def test_virtuoso_that_cuts_at_a_thousand_rows_gives_all_edges_of_a_hub(serve_each):
     backend = await serve_each(hub())
     with call.scope() as scope:
         assert len(set(await backend.edges_batch([f"{E}hub", f"{E}spoke/é0"]))) == 2 * DEGREE + 2
@@ -296,8 +281,8 @@ async def test_virtuoso_that_cuts_at_a_thousand_rows_gives_all_edges_of_a_hub(
 
 @cut_by_virtuoso
 async def test_what_a_bound_leaves_out_of_a_hub_of_virtuoso_is_said_with_its_true_number(
-    serve_each: Serve,
-) -> None:
+    serve_each,
+):
     backend = await serve_each(hub(), max_edges=2_000)
     async with bfsql.open_graph(backend) as graph:
         answer = await graph.bfs_query(seeds=[f"{E}hub"], max_hops=1, topology_only=True)
@@ -307,9 +292,7 @@ async def test_what_a_bound_leaves_out_of_a_hub_of_virtuoso_is_said_with_its_tru
 
 
 @cut_by_virtuoso
-async def test_a_batch_with_a_hub_of_virtuoso_has_the_edges_of_all_others(
-    serve_each: Serve,
-) -> None:
+async def test_a_batch_with_a_hub_of_virtuoso_has_the_edges_of_all_others(serve_each):
     others = "\n".join(f"<{E}n{n}> <{E}next> <{E}n{n + 1}> ." for n in range(50))
     backend = await serve_each(hub(1_500) + "\n" + others)
     with call.scope() as scope:
@@ -319,9 +302,7 @@ async def test_a_batch_with_a_hub_of_virtuoso_has_the_edges_of_all_others(
 
 
 @cut_by_virtuoso
-async def test_types_and_metadata_of_more_nodes_than_virtuoso_sends_are_whole(
-    serve_each: Serve,
-) -> None:
+async def test_types_and_metadata_of_more_nodes_than_virtuoso_sends_are_whole(serve_each):
     number = 1_500
     label = "<http://www.w3.org/2000/01/rdf-schema#label>"
     backend = await serve_each("\n".join(f'<{E}n{n}> {label} "n{n}" .' for n in range(number)))
@@ -334,15 +315,13 @@ async def test_types_and_metadata_of_more_nodes_than_virtuoso_sends_are_whole(
 
 
 @cut_by_virtuoso
-async def test_a_node_with_more_values_than_virtuoso_sends_gives_them_all(
-    serve_each: Serve,
-) -> None:
+async def test_a_node_with_more_values_than_virtuoso_sends_gives_them_all(serve_each):
     backend = await serve_each("\n".join(values(3_000)))
     metadata = await backend.metadata_for_node(f"{E}wordy")
     assert len(metadata[f"{E}says"]) == 3_000
 
 
-async def test_windows_go_through_any_store(serve_each: Serve) -> None:
+async def test_windows_go_through_any_store(serve_each):
     backend = await serve_each(hub(300), page_size=100)
     with call.scope() as scope:
         assert len(await backend.edges_from(f"{E}hub")) == 302
@@ -350,7 +329,7 @@ async def test_windows_go_through_any_store(serve_each: Serve) -> None:
     assert scope.omissions == ()
 
 
-async def test_blank_nodes_of_a_hub_are_counted_in_a_note(serve_each: Serve) -> None:
+async def test_blank_nodes_of_a_hub_are_counted_in_a_note(serve_each):
     blanks = "\n".join(f"<{E}hub> <{E}out> _:b{n} ." for n in range(7))
     backend = await serve_each(f"{hub(300)}\n{blanks}", page_size=100)
     with call.scope() as scope:
@@ -358,16 +337,16 @@ async def test_blank_nodes_of_a_hub_are_counted_in_a_note(serve_each: Serve) -> 
     assert [(o.id, o.direction, o.at_least) for o in scope.omissions] == [(f"{E}hub", "out", 7)]
 
 
-async def test_an_endpoint_that_cuts_without_a_word_is_found_out(serve: Serve) -> None:
+async def test_an_endpoint_that_cuts_without_a_word_is_found_out(serve):
     backend = await serve(hub(1_200))
     whole = backend._store.dataset.reply
 
-    async def cut(query: str, seconds: float | None = None):  # type: ignore[no-untyped-def]
+    async def cut(query, seconds=None):
         head, _, limit = query.rpartition("LIMIT ")
         few = f"{head}LIMIT {min(int(limit), 1_000)}" if head else query
         return await whole(few, seconds)
 
-    backend._store.dataset.reply = cut  # type: ignore[method-assign]
+    backend._store.dataset.reply = cut
     with call.scope() as scope:
         ids = [f"{E}hub", *(f"{E}spoke/{'é中Zz'[n % 4]}{n}" for n in range(1_200))]
         ring = await backend.edges_batch(ids)
@@ -378,16 +357,16 @@ async def test_an_endpoint_that_cuts_without_a_word_is_found_out(serve: Serve) -
     assert Omission(f"{E}hub") not in scope.omissions
 
 
-async def test_a_hub_that_is_not_read_in_time_has_its_degree_in_the_error(serve: Serve) -> None:
+async def test_a_hub_that_is_not_read_in_time_has_its_degree_in_the_error(serve):
     backend = await serve(hub(300), page_size=100)
     whole = backend._store.dataset.reply
 
-    async def slow(query: str, seconds: float | None = None):  # type: ignore[no-untyped-def]
+    async def slow(query, seconds=None):
         if "ORDER BY" in query:
             raise TimeoutError
         return await whole(query, seconds)
 
-    backend._store.dataset.reply = slow  # type: ignore[method-assign]
+    backend._store.dataset.reply = slow
     with call.scope() as scope, pytest.raises(TimeoutError):
         await backend.edges_from(f"{E}hub")
     assert 302 in [omission.at_least for omission in scope.omissions]

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import time
-from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 import pytest
@@ -15,7 +14,6 @@ from bfsql_sparql.dataset import Refused, TooSlow, rows, truth
 from bfsql_sparql.endpoint import Endpoint
 from bfsql_sparql.request import query_request
 from bfsql_sparql.settings import SparqlSettings
-from bfsql_test_support.servers.bad_endpoint import BadEndpoint
 from bfsql_test_support.servers.bad_replies import (
     Reply,
     boolean,
@@ -32,10 +30,6 @@ from bfsql_test_support.servers.bad_replies import (
     some,
     zipped,
 )
-from bfsql_test_support.servers.sparql import SparqlServer
-from bfsql_test_support.servers.virtuoso import VirtuosoServer
-
-Opened = Callable[..., Awaitable[Endpoint]]
 
 ALL = "SELECT ?s ?p ?o WHERE { ?s ?p ?o }"
 ALICE = '<http://x.test/alice> <http://x.test/name> "Alice \\"A.\\" Ünal"@en-GB .\n'
@@ -50,9 +44,7 @@ TIME_UP = [
 ]
 
 
-async def test_real_servers_answer_select_and_ask(
-    sparql_server: SparqlServer, opened: Opened
-) -> None:
+async def test_real_servers_answer_select_and_ask(sparql_server, opened):
     sparql_server.clear()
     sparql_server.load(ALICE)
     endpoint = await opened(sparql_server.query_url)
@@ -66,9 +58,7 @@ async def test_real_servers_answer_select_and_ask(
     assert not truth((await endpoint.reply("ASK { <http://x.test/bob> ?p ?o }")).body)
 
 
-async def test_real_servers_refuse_what_is_no_query_with_their_own_words(
-    sparql_server: SparqlServer, opened: Opened
-) -> None:
+async def test_real_servers_refuse_what_is_no_query_with_their_own_words(sparql_server, opened):
     endpoint = await opened(sparql_server.query_url)
     with pytest.raises(Refused, match=r"refused a query: 400, .*(line 1|1:|line 2)") as caught:
         await endpoint.reply("SELECT ?s WHERE { ?s ?p")
@@ -77,7 +67,7 @@ async def test_real_servers_refuse_what_is_no_query_with_their_own_words(
     assert truth((await endpoint.reply("ASK {}")).body), "the next query is answered"
 
 
-async def test_updates_are_not_sent_as_updates(sparql_server: SparqlServer, opened: Opened) -> None:
+async def test_updates_are_not_sent_as_updates(sparql_server, opened):
     sparql_server.clear()
     endpoint = await opened(sparql_server.query_url)
     with pytest.raises(Refused):
@@ -87,9 +77,7 @@ async def test_updates_are_not_sent_as_updates(sparql_server: SparqlServer, open
     assert sparql_server.count() == 0
 
 
-async def test_the_row_limit_of_virtuoso_is_reported_where_it_cuts(
-    small_virtuoso: VirtuosoServer, opened: Opened
-) -> None:
+async def test_the_row_limit_of_virtuoso_is_reported_where_it_cuts(small_virtuoso, opened):
     small_virtuoso.clear()
     small_virtuoso.load(
         "".join(
@@ -109,9 +97,7 @@ async def test_the_row_limit_of_virtuoso_is_reported_where_it_cuts(
     assert (await endpoint.reply(f"{asked} LIMIT 5")).cut is None
 
 
-async def test_virtuosos_partial_answer_is_none(
-    small_virtuoso: VirtuosoServer, opened: Opened
-) -> None:
+async def test_virtuosos_partial_answer_is_none(small_virtuoso, opened):
     small_virtuoso.clear()
     small_virtuoso.load(
         "".join(
@@ -133,9 +119,7 @@ async def test_virtuosos_partial_answer_is_none(
         await endpoint.reply(dear)
 
 
-async def test_a_deadline_that_is_far_stays_with_the_query(
-    bad_endpoint: BadEndpoint, opened: Opened
-) -> None:
+async def test_a_deadline_that_is_far_stays_with_the_query(bad_endpoint, opened):
     endpoint = await opened(
         bad_endpoint.url, timeout_parameter="timeout", timeout_unit="ms", query_timeout=20
     )
@@ -148,16 +132,16 @@ async def test_a_deadline_that_is_far_stays_with_the_query(
 
 
 @pytest.mark.parametrize(("unit", "sent"), [("s", "2"), ("ms", "1500"), ("duration", "2s")])
-async def test_the_time_limit_is_whole_in_each_unit(unit: str, sent: str) -> None:
-    settings = SparqlSettings(timeout_parameter="t", timeout_unit=unit)  # type: ignore[arg-type]
+async def test_the_time_limit_is_whole_in_each_unit(unit, sent):
+    settings = SparqlSettings(timeout_parameter="t", timeout_unit=unit)
     made = query_request("ASK {}", settings, "http://x.test/sparql", 1.5)
     assert made.body is not None
     assert f"t={sent}" in made.body.decode().split("&")
 
 
 async def test_nothing_for_long_ends_at_the_querys_time_and_its_connection_is_closed(
-    bad_endpoint: BadEndpoint, opened: Opened
-) -> None:
+    bad_endpoint, opened
+):
     bad_endpoint.always(silence(30))
     endpoint = await opened(bad_endpoint.url)
     began = time.monotonic()
@@ -167,9 +151,7 @@ async def test_nothing_for_long_ends_at_the_querys_time_and_its_connection_is_cl
     assert bad_endpoint.is_idle()
 
 
-async def test_nothing_for_long_ends_at_the_calls_deadline(
-    bad_endpoint: BadEndpoint, opened: Opened
-) -> None:
+async def test_nothing_for_long_ends_at_the_calls_deadline(bad_endpoint, opened):
     bad_endpoint.always(silence(30))
     endpoint = await opened(bad_endpoint.url)
     with (
@@ -182,31 +164,27 @@ async def test_nothing_for_long_ends_at_the_calls_deadline(
     assert truth((await endpoint.reply("ASK {}")).body), "the next call works"
 
 
-async def test_a_body_that_drips_ends_at_the_querys_time(
-    bad_endpoint: BadEndpoint, opened: Opened
-) -> None:
+async def test_a_body_that_drips_ends_at_the_querys_time(bad_endpoint, opened):
     endpoint = await opened(bad_endpoint.then(slow(some(10))).url)
     with pytest.raises(TooSlow):
         await endpoint.reply(ALL, 0.5)
     assert bad_endpoint.is_idle()
 
 
-async def test_waiting_for_a_place_is_not_the_querys_time_but_the_calls(
-    bad_endpoint: BadEndpoint, opened: Opened
-) -> None:
+async def test_waiting_for_a_place_is_not_the_querys_time_but_the_calls(bad_endpoint, opened):
     endpoint = await opened(bad_endpoint.always(silence(0.6, boolean(True))).url, max_concurrent=1)
     await asyncio.gather(*(endpoint.reply("ASK {}", 1) for _ in range(3)))
     with call.scope(seconds=1), pytest.raises(TimeoutError):
         await asyncio.gather(*(endpoint.reply("ASK {}", 5) for _ in range(3)))
 
 
-async def test_cancelling_closes_the_connection(bad_endpoint: BadEndpoint, opened: Opened) -> None:
+async def test_cancelling_closes_the_connection(bad_endpoint, opened):
     endpoint = await opened(bad_endpoint.then(silence(30)).url)
     await bad_endpoint.cancels(endpoint.reply("ASK {}"))
     assert await endpoint.reply("ASK {}")
 
 
-async def test_closing_ends_what_is_under_way(bad_endpoint: BadEndpoint, opened: Opened) -> None:
+async def test_closing_ends_what_is_under_way(bad_endpoint, opened):
     endpoint = await opened(bad_endpoint.then(silence(30)).url)
     asked = asyncio.create_task(endpoint.reply("ASK {}"))
     assert await asyncio.to_thread(bad_endpoint.has_got, 1)
@@ -218,9 +196,7 @@ async def test_closing_ends_what_is_under_way(bad_endpoint: BadEndpoint, opened:
     assert len(bad_endpoint.requests) == 1
 
 
-async def test_closing_ends_an_answer_that_is_coming(
-    bad_endpoint: BadEndpoint, opened: Opened
-) -> None:
+async def test_closing_ends_an_answer_that_is_coming(bad_endpoint, opened):
     endpoint = await opened(bad_endpoint.then(slow(some(10), 0.01)).url)
     asked = asyncio.create_task(endpoint.reply("ASK {}"))
     assert await asyncio.to_thread(bad_endpoint.has_got, 1)
@@ -230,23 +206,19 @@ async def test_closing_ends_an_answer_that_is_coming(
         await asked
 
 
-async def test_no_address_is_reported() -> None:
+async def test_no_address_is_reported():
     with pytest.raises(ConfigurationError, match="set endpoint or SPARQL_ENDPOINT_URL"):
         await Endpoint.open(SparqlSettings())
 
 
-async def test_connections_stay_open_between_queries(
-    bad_endpoint: BadEndpoint, opened: Opened
-) -> None:
+async def test_connections_stay_open_between_queries(bad_endpoint, opened):
     endpoint = await opened(bad_endpoint.url)
     for _ in range(3):
         await endpoint.reply("ASK {}")
         assert bad_endpoint.open == 1
 
 
-async def test_gzip_is_unpacked_before_the_bound_counts(
-    bad_endpoint: BadEndpoint, opened: Opened
-) -> None:
+async def test_gzip_is_unpacked_before_the_bound_counts(bad_endpoint, opened):
     packed = zipped(some(1_000))
     assert len(packed.body) < 10_000
     endpoint = await opened(bad_endpoint.always(packed).url, max_response_bytes=10_000)
@@ -258,9 +230,7 @@ async def test_gzip_is_unpacked_before_the_bound_counts(
 
 
 @pytest.mark.parametrize("body", [endless(), endless(some(1))])
-async def test_an_endless_body_is_stopped_while_it_streams(
-    bad_endpoint: BadEndpoint, opened: Opened, body: Reply
-) -> None:
+async def test_an_endless_body_is_stopped_while_it_streams(bad_endpoint, opened, body):
     endpoint = await opened(bad_endpoint.then(body).url, max_response_bytes=100_000)
     with pytest.raises(Refused, match="more than 100,000 bytes"):
         await endpoint.reply(ALL)
@@ -268,7 +238,7 @@ async def test_an_endless_body_is_stopped_while_it_streams(
     assert bad_endpoint.sent < 30_000_000, "no more than what sockets hold"
 
 
-async def test_an_endless_error_is_stopped_too(bad_endpoint: BadEndpoint, opened: Opened) -> None:
+async def test_an_endless_error_is_stopped_too(bad_endpoint, opened):
     endpoint = await opened(bad_endpoint.then(replace(endless(), status=500)).url)
     with pytest.raises(Refused, match="500"):
         await endpoint.reply(ALL)
@@ -276,9 +246,7 @@ async def test_an_endless_error_is_stopped_too(bad_endpoint: BadEndpoint, opened
 
 
 @pytest.mark.parametrize("cut", [half(some(100)), short(some(100)), Reply(), half(boolean(True))])
-async def test_half_an_answer_is_asked_for_again(
-    bad_endpoint: BadEndpoint, opened: Opened, cut: Reply
-) -> None:
+async def test_half_an_answer_is_asked_for_again(bad_endpoint, opened, cut):
     bad_endpoint.then(cut).always(some(2))
     endpoint = await opened(bad_endpoint.url)
     assert len(rows((await endpoint.reply(ALL)).body)) == 2
@@ -288,9 +256,7 @@ async def test_half_an_answer_is_asked_for_again(
     assert not isinstance(caught.value, TooSlow)
 
 
-async def test_an_error_behind_half_an_answer_is_read(
-    bad_endpoint: BadEndpoint, opened: Opened
-) -> None:
+async def test_an_error_behind_half_an_answer_is_read(bad_endpoint, opened):
     error = b'{"code":"TimeLimitExceededException","detailedMessage":"Operation terminated"}'
     broken = replace(half(some(100)), body=half(some(100)).body + error)
     endpoint = await opened(bad_endpoint.always(broken).url)
@@ -298,9 +264,7 @@ async def test_an_error_behind_half_an_answer_is_read(
         await endpoint.reply(ALL)
 
 
-async def test_half_an_answer_near_the_time_limit_is_too_slow(
-    bad_endpoint: BadEndpoint, opened: Opened
-) -> None:
+async def test_half_an_answer_near_the_time_limit_is_too_slow(bad_endpoint, opened):
     cuts = [half(some(100)), short(some(100)), Reply()]
     endpoint = await opened(bad_endpoint.then(*(silence(3.4, cut) for cut in cuts)).url)
     asked = (endpoint.reply(ALL, 4.0) for _ in cuts)
@@ -311,27 +275,21 @@ async def test_half_an_answer_near_the_time_limit_is_too_slow(
 
 
 @pytest.mark.parametrize("said", TIME_UP, ids=lambda reply: f"{reply.status}")
-async def test_a_servers_own_word_for_its_time_limit_is_too_slow(
-    bad_endpoint: BadEndpoint, opened: Opened, said: Reply
-) -> None:
+async def test_a_servers_own_word_for_its_time_limit_is_too_slow(bad_endpoint, opened, said):
     endpoint = await opened(bad_endpoint.always(said).url)
     with pytest.raises(TooSlow):
         await endpoint.reply(ALL)
     assert len(bad_endpoint.requests) == 1, "the same query would be too slow again"
 
 
-async def test_a_gateway_that_gives_up_late_says_that_a_query_is_too_slow(
-    bad_endpoint: BadEndpoint, opened: Opened
-) -> None:
+async def test_a_gateway_that_gives_up_late_says_that_a_query_is_too_slow(bad_endpoint, opened):
     bad_endpoint.always(silence(0.9, refused(504, "Gateway Timeout")))
     endpoint = await opened(bad_endpoint.url)
     with pytest.raises(TooSlow, match=r"504, 'Gateway Timeout'"):
         await endpoint.reply(ALL, 1)
 
 
-async def test_brackets_in_texts_are_no_sign_of_a_cut(
-    bad_endpoint: BadEndpoint, opened: Opened
-) -> None:
+async def test_brackets_in_texts_are_no_sign_of_a_cut(bad_endpoint, opened):
     bad_endpoint.always(results({"o": literal("{[ }}")}, {"o": iri("http://x.test/a")}))
     endpoint = await opened(bad_endpoint.url)
     assert len(rows((await endpoint.reply(ALL)).body)) == 2
@@ -348,9 +306,7 @@ async def test_brackets_in_texts_are_no_sign_of_a_cut(
         (3, "SELECT ?s WHERE { { SELECT ?s WHERE { ?s ?p ?o } LIMIT 3 } ?s ?p ?o }", True),
     ],
 )
-async def test_a_row_limit_counts_where_it_was_met(
-    bad_endpoint: BadEndpoint, opened: Opened, number: int, query: str, cut: bool
-) -> None:
+async def test_a_row_limit_counts_where_it_was_met(bad_endpoint, opened, number, query, cut):
     bad_endpoint.always(replace(some(number), headers={"X-SPARQL-MaxRows": "3"}))
     reply = await (await opened(bad_endpoint.url)).reply(query)
     assert (reply.cut is not None, reply.limit) == (cut, 3)
@@ -369,8 +325,8 @@ async def test_a_row_limit_counts_where_it_was_met(
     (Reply(204, content_type=None), "answered 204, which a SPARQL endpoint does not do"),
 ])  # fmt: skip
 async def test_what_is_no_sparql_endpoint_is_distinguished_from_a_refusal(
-    bad_endpoint: BadEndpoint, opened: Opened, said: Reply, sentence: str
-) -> None:
+    bad_endpoint, opened, said, sentence
+):
     endpoint = await opened(bad_endpoint.always(said).url)
     with pytest.raises(StoreError, match=sentence) as caught:
         await endpoint.reply(ALL)
@@ -378,16 +334,14 @@ async def test_what_is_no_sparql_endpoint_is_distinguished_from_a_refusal(
     assert len(bad_endpoint.requests) == 1
 
 
-async def test_json_under_another_name_is_taken(bad_endpoint: BadEndpoint, opened: Opened) -> None:
+async def test_json_under_another_name_is_taken(bad_endpoint, opened):
     for name in ("application/json;charset=utf-8", "text/javascript", "text/plain", None):
         bad_endpoint.then(replace(some(2), content_type=name))
         assert len(rows((await (await opened(bad_endpoint.url)).reply(ALL)).body)) == 2
 
 
 @pytest.mark.parametrize("status", [400, 413, 414, 422, 500])
-async def test_a_refusal_has_the_servers_first_line(
-    bad_endpoint: BadEndpoint, opened: Opened, status: int
-) -> None:
+async def test_a_refusal_has_the_servers_first_line(bad_endpoint, opened, status):
     words = f"\n\nVirtuoso\x07 37000:\tline 3 {'x' * 500}\nSPARQL query:\nSELECT"
     endpoint = await opened(bad_endpoint.always(refused(status, words)).url)
     with pytest.raises(Refused, match=rf"{status}, 'Virtuoso 37000: line 3 x+\.\.\.'") as caught:
@@ -414,16 +368,14 @@ async def test_a_refusal_has_the_servers_first_line(
         (b"\xff\xfe", "\ufffd\ufffd"),
     ],
 )
-async def test_errors_in_json_and_html_are_read(
-    bad_endpoint: BadEndpoint, opened: Opened, body: bytes, shown: str
-) -> None:
+async def test_errors_in_json_and_html_are_read(bad_endpoint, opened, body, shown):
     endpoint = await opened(bad_endpoint.always(Reply(400, body, None)).url)
     with pytest.raises(Refused) as caught:
         await endpoint.reply(ALL)
     assert f"refused a query: 400, '{shown}" in str(caught.value)
 
 
-async def test_a_query_arrives_as_it_was_written(bad_endpoint: BadEndpoint, opened: Opened) -> None:
+async def test_a_query_arrives_as_it_was_written(bad_endpoint, opened):
     query = 'SELECT ?s WHERE { ?s ?p "INSERT & ü = % + \\" # \U0001f600\\n" }\n# DELETE\n'
     await (await opened(bad_endpoint.url)).reply(query)
     asked = bad_endpoint.requests[0]

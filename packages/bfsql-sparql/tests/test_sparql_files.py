@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -22,7 +21,7 @@ from bfsql.models.rdf import Literal
 from bfsql_sparql.dataset import Blank, Refused, TooSlow, rows, truth
 from bfsql_sparql.files import Files, fetching
 from bfsql_sparql.settings import SparqlSettings
-from bfsql_test_support.servers.stub import Asked, Said, answering
+from bfsql_test_support.servers.stub import Said, answering
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 EX = "http://ex.org/"
@@ -73,15 +72,13 @@ IN_GRAPHS = "SELECT ?g ?s ?p ?o { GRAPH ?g { ?s ?p ?o } }"
 HOLDER = 1
 """The process that holds the graph and forks."""
 
-Opens = Callable[..., Awaitable[Files]]
-
 
 @pytest.fixture
-async def serve(tmp_path: Path) -> AsyncIterator[Opens]:
+async def serve(tmp_path):
     """Writes files and opens them; existing paths are opened as they are."""
     opened = []
 
-    async def opens(*paths: Path, settings: dict[str, object] | None = None, **texts: object):
+    async def opens(*paths, settings=None, **texts):
         named = {name.replace("__", "."): text for name, text in texts.items()}
         for name, text in named.items():
             content = text if isinstance(text, bytes) else str(text).encode()
@@ -97,7 +94,7 @@ async def serve(tmp_path: Path) -> AsyncIterator[Opens]:
         await files.close()
 
 
-async def best(files: Files, query: str = EVERYTHING) -> list:
+async def best(files, query=EVERYTHING):
     return rows((await files.reply(query)).body)
 
 
@@ -347,11 +344,11 @@ async def test_a_file_after_a_broken_one_is_served(serve):
 
 
 @pytest.fixture
-def listener() -> Iterator[tuple[str, list[str]]]:
+def listener():
     """A server that must receive no requests: its address, and the requests received."""
     came: list[str] = []
 
-    def respond(asked: Asked) -> Said:
+    def respond(asked):
         came.append(asked.path)
         return Said(404)
 
@@ -429,13 +426,13 @@ LONG = "SELECT (COUNT(*) AS ?n) { ?a ?p ?b . ?b ?q ?c . ?c ?r ?d . ?d ?s ?e }"
 ENDLESS = "SELECT ?a ?b ?c ?d { ?a ?p ?b . ?b ?q ?c . ?c ?r ?d . ?d ?s ?e }"
 
 
-def crowd(size: int) -> str:
+def crowd(size):
     """A graph with an edge from each node to each."""
     nodes = range(size)
     return "".join(f"<{EX}{a}> <{EX}p> <{EX}{b}> .\n" for a in nodes for b in nodes)
 
 
-def running() -> list[psutil.Process]:
+def running():
     """The processes that evaluate queries, and the one that holds the graph."""
     found = []
     for one in psutil.Process().children(recursive=True):
@@ -445,7 +442,7 @@ def running() -> list[psutil.Process]:
     return found
 
 
-async def until_running(number: int) -> None:
+async def until_running(number):
     """Wait until there are so many such processes."""
     end = time.monotonic() + 30
     while len(running()) != number:

@@ -1,12 +1,10 @@
 """No id changes a query: its text is the intended one, with another IRI in it."""
 
 import re
-from collections.abc import Awaitable, Callable
 
 import pytest
 
 from bfsql.models import Edge
-from bfsql_sparql.backend import SparqlBackend
 from bfsql_testing.conformance.graphs import HOSTILE
 
 HARMLESS = "urn:bfsql:harmless"
@@ -37,11 +35,8 @@ _:s <http://www.w3.org/1999/02/22-rdf-syntax-ns#object> <http://example.org/o> .
 _:s <urn:bfsql:confidence> "0.5" .
 """
 
-Serve = Callable[..., Awaitable[SparqlBackend]]
-TextsOf = Callable[[SparqlBackend], list[str]]
 
-
-async def ask_everything(backend: SparqlBackend, id_: str) -> None:
+async def ask_everything(backend, id_):
     """Send all queries about an entity, and about edges with it in each position."""
     await backend.get_nodes_batch([id_])
     await backend.edges_batch([id_])
@@ -55,9 +50,7 @@ async def ask_everything(backend: SparqlBackend, id_: str) -> None:
 
 
 @pytest.mark.parametrize("id_", [*HOSTILE, *FRAGMENTS])
-async def test_a_query_about_a_hostile_id_is_the_query_about_any_other(
-    serve: Serve, texts_of: TextsOf, id_: str
-) -> None:
+async def test_a_query_about_a_hostile_id_is_the_query_about_any_other(serve, texts_of, id_):
     backend = await serve(DATA)
     texts = texts_of(backend)
     await ask_everything(backend, "harmless")
@@ -77,7 +70,7 @@ async def test_a_query_about_a_hostile_id_is_the_query_about_any_other(
 
 
 @pytest.mark.parametrize("id_", [*HOSTILE, *FRAGMENTS])
-async def test_a_hostile_id_is_unknown_and_the_next_call_works(serve: Serve, id_: str) -> None:
+async def test_a_hostile_id_is_unknown_and_the_next_call_works(serve, id_):
     backend = await serve(DATA)
     for ask in (
         backend.get_node,
@@ -91,7 +84,7 @@ async def test_a_hostile_id_is_unknown_and_the_next_call_works(serve: Serve, id_
     assert (await backend.get_node("harmless")).entity_type == "owl:Thing"
 
 
-async def test_each_server_takes_hostile_ids_for_unknown_ones(serve_each: Serve) -> None:
+async def test_each_server_takes_hostile_ids_for_unknown_ones(serve_each):
     backend = await serve_each(DATA)
     hostile = [*HOSTILE, *FRAGMENTS]
     assert [node.id for node in await backend.get_nodes_batch([*hostile, "harmless"])] == [

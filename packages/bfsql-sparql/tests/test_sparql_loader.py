@@ -4,10 +4,7 @@ import asyncio
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -21,13 +18,8 @@ from bfsql_sparql import SparqlBackend, SparqlSettings
 from bfsql_sparql.load import leftovers, loader
 from bfsql_sparql.load.loader import load_graph
 from bfsql_sparql.plugin import plugin
-from bfsql_test_support.servers.bad_endpoint import BadEndpoint
-from bfsql_test_support.servers.bad_replies import Asked, Reply, refused, reset, results, silence
-from bfsql_test_support.servers.fuseki import FusekiServer
-from bfsql_test_support.servers.oxigraph import OxigraphServer
-from bfsql_test_support.servers.sparql import SparqlServer
+from bfsql_test_support.servers.bad_replies import refused, reset, results, silence
 from bfsql_testing import EVERYTHING, Kind, LoaderSuite
-from bfsql_testing.loader_suite import Contents
 
 NEW = LoadOptions(LoadMode.NEW)
 OLD = "<urn:old> <urn:is> <urn:there> .\n"
@@ -42,7 +34,7 @@ GRAPH: list[GraphRecord] = [
 
 
 @pytest.fixture
-def server(sparql_server: SparqlServer) -> SparqlServer:
+def server(sparql_server):
     """Each of the four servers, with one statement in its graph and one in another."""
     sparql_server.clear()
     sparql_server.load(OLD)
@@ -51,13 +43,13 @@ def server(sparql_server: SparqlServer) -> SparqlServer:
 
 
 @pytest.fixture
-def settings(server: SparqlServer, place: Callable[..., Any]) -> SparqlSettings:
+def settings(server, place):
     """Settings that name the server and its graph."""
     given: SparqlSettings = place(server.name).settings
     return given
 
 
-def is_as_it_was(server: SparqlServer) -> bool:
+def is_as_it_was(server):
     """Whether both graphs still hold one statement each, and there is no third graph."""
     graphs = {row["g"] for row in server.select("SELECT DISTINCT ?g { GRAPH ?g { ?s ?p ?o } }")}
     ours = {graph for graph in graphs if "loading" in graph}
@@ -66,7 +58,7 @@ def is_as_it_was(server: SparqlServer) -> bool:
     return not ours and len(own) == 1 and server.count(OTHER) == 1 and count(server) == 1
 
 
-def count(server: SparqlServer) -> int:
+def count(server):
     """Statements in the graph that is loaded into; the default graph of RDF4J is a union."""
     if server.graph is None and server.name == "rdf4j":
         (row,) = server.select(
@@ -83,14 +75,14 @@ class TestLoads(LoaderSuite):
     cancelled_note = "Nothing in "
 
     @pytest.fixture
-    def settings(self, empty: SparqlSettings) -> SparqlSettings:
+    def settings(self, empty):
         return empty
 
     @pytest.fixture
-    def contents(self, oxigraph: OxigraphServer) -> Contents:
+    def contents(self, oxigraph):
         """All statements; blank nodes are not written."""
 
-        async def contents() -> list[tuple[str, ...]]:
+        async def contents():
             rows = oxigraph.select(
                 "SELECT ?g ?s ?p ?o { { ?s ?p ?o } UNION { GRAPH ?g { ?s ?p ?o } } }"
             )
@@ -100,18 +92,14 @@ class TestLoads(LoaderSuite):
 
 
 @pytest.mark.parametrize("mode", [LoadMode.NEW, LoadMode.APPEND])
-async def test_a_graph_that_is_there_stays_unless_it_is_to_be_replaced(
-    mode: LoadMode, server: SparqlServer, settings: SparqlSettings
-) -> None:
+async def test_a_graph_that_is_there_stays_unless_it_is_to_be_replaced(mode, server, settings):
     advice = r"a graph of 2 nodes and 1 edge\. --replace deletes it; to keep it, .* --graph"
     with pytest.raises(LoadRefused, match=advice):
         await load_graph(settings, GRAPH, LoadOptions(mode))
     assert is_as_it_was(server)
 
 
-async def test_what_other_graphs_hold_is_no_hindrance(
-    server: SparqlServer, settings: SparqlSettings
-) -> None:
+async def test_what_other_graphs_hold_is_no_hindrance(server, settings):
     server.clear()
     server.load(OLD, OTHER)
     report = await load_graph(settings, GRAPH, NEW)
@@ -121,9 +109,7 @@ async def test_what_other_graphs_hold_is_no_hindrance(
     assert server.count(OTHER) == 1
 
 
-async def test_with_replace_everything_in_the_graph_goes_and_nothing_else(
-    server: SparqlServer, settings: SparqlSettings
-) -> None:
+async def test_with_replace_everything_in_the_graph_goes_and_nothing_else(server, settings):
     report = await load_graph(settings, GRAPH)
     assert (report.nodes, report.edges, report.evidence, report.dangling_edges) == (2, 1, 1, 1)
     assert server.count(OTHER) == 1
@@ -135,14 +121,14 @@ async def test_with_replace_everything_in_the_graph_goes_and_nothing_else(
 
 
 async def test_a_load_that_is_cancelled_while_it_writes_takes_back_what_it_wrote(
-    server: SparqlServer, settings: SparqlSettings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    server, settings, monkeypatch
+):
     monkeypatch.setattr(loader, "STATEMENTS", 1)
     monkeypatch.setattr(loader, "IN_TEMPLATE", 1)
     written = asyncio.Event()
     write = loader.SparqlWriter._insert
 
-    async def watched(self: Any, *arguments: Any) -> None:
+    async def watched(self, *arguments):
         await write(self, *arguments)
         written.set()
 
@@ -157,9 +143,7 @@ async def test_a_load_that_is_cancelled_while_it_writes_takes_back_what_it_wrote
     assert is_as_it_was(server)
 
 
-async def test_updates_are_as_large_as_virtuoso_takes_them(
-    virtuoso: SparqlServer, place: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_updates_are_as_large_as_virtuoso_takes_them(virtuoso, place, monkeypatch):
     monkeypatch.setattr(loader, "IN_TEMPLATE", 8_000)  # more than the server accepts
     virtuoso.clear()
     many = [NodeRecord(f"n:{number}", "T", {"name": "x" * 100}) for number in range(3_000)]
@@ -168,9 +152,7 @@ async def test_updates_are_as_large_as_virtuoso_takes_them(
     assert virtuoso.count() == 6_000
 
 
-async def test_iris_of_files_are_the_iris_of_the_store(
-    server: SparqlServer, settings: SparqlSettings, tmp_path: Path
-) -> None:
+async def test_iris_of_files_are_the_iris_of_the_store(server, settings, tmp_path):
     file = tmp_path / "g.ttl"
     file.write_text(
         "@prefix dbr: <http://e.org/> .\n@prefix x: <http://x.org/#> .\n"
@@ -187,14 +169,12 @@ async def test_iris_of_files_are_the_iris_of_the_store(
     }
 
 
-async def test_metadata_of_edges_can_be_left_out(
-    server: SparqlServer, settings: SparqlSettings
-) -> None:
+async def test_metadata_of_edges_can_be_left_out(server, settings):
     await load_graph(settings.model_copy(update={"write_statements": "none"}), GRAPH)
     assert count(server) == 4 + (server.name == "rdf4j")
 
 
-async def test_an_edge_that_rdf_reads_as_a_type_is_refused(settings: SparqlSettings) -> None:
+async def test_an_edge_that_rdf_reads_as_a_type_is_refused(settings):
     report = await load_graph(settings, [*GRAPH, EdgeRecord("a", "rdf:type", "b")])
     assert report.refused == 1
     assert "its predicate rdf:type denotes types" in report.refusals[0].reason
@@ -210,22 +190,18 @@ async def test_an_edge_that_rdf_reads_as_a_type_is_refused(settings: SparqlSetti
         ({"graph": ["all"]}, "graph is all, but a load fills one"),
     ],
 )
-async def test_settings_that_name_no_place_are_a_sentence(given: Any, words: str) -> None:
+async def test_settings_that_name_no_place_are_a_sentence(given, words):
     with pytest.raises(ConfigurationError, match=words):
         await load_graph(SparqlSettings(**given), GRAPH)
 
 
-async def test_virtuoso_without_a_graph_is_told_to_name_one(
-    virtuoso: SparqlServer, place: Callable[..., Any]
-) -> None:
+async def test_virtuoso_without_a_graph_is_told_to_name_one(virtuoso, place):
     settings = place("virtuoso").settings.model_copy(update={"graph": []})
     with pytest.raises(StoreError, match="name the graph to fill with --graph"):
         await load_graph(settings, GRAPH)
 
 
-async def test_a_wrong_login_to_fuseki_is_reported_without_the_password(
-    guarded_fuseki: FusekiServer,
-) -> None:
+async def test_a_wrong_login_to_fuseki_is_reported_without_the_password(guarded_fuseki):
     url = guarded_fuseki.update_url
     for login in ({}, {"username": "reader", "password": "hunter2"}):
         with pytest.raises(StoreError) as wrong:
@@ -234,23 +210,23 @@ async def test_a_wrong_login_to_fuseki_is_reported_without_the_password(
         assert "login" in str(wrong.value)
 
 
-async def test_the_address_of_fuseki_for_queries_takes_no_updates(fuseki: FusekiServer) -> None:
+async def test_the_address_of_fuseki_for_queries_takes_no_updates(fuseki):
     with pytest.raises(StoreError, match=r"ends in /update .* Nothing in the default graph of"):
         await load_graph(SparqlSettings(update_endpoint=fuseki.query_url), GRAPH)
 
 
-async def test_a_server_that_is_not_there_is_a_sentence() -> None:
+async def test_a_server_that_is_not_there_is_a_sentence():
     nowhere = SparqlSettings(update_endpoint="http://127.0.0.1:9/update")
     with pytest.raises(StoreUnavailable, match="cannot be reached"):
         await load_graph(nowhere, GRAPH)
 
 
-def until(text: str, then: Reply) -> Callable[[Asked], Reply]:
+def until(text, then):
     """Answers updates that contain a text with `then`, and accepts all others."""
     return lambda asked: then if text.encode() in asked.body else results()
 
 
-async def test_what_cannot_be_taken_back_is_named(bad_endpoint: BadEndpoint) -> None:
+async def test_what_cannot_be_taken_back_is_named(bad_endpoint):
     answers = iter([results(), results(), refused(500, "disk full"), *[reset()] * 5])
     bad_endpoint.always(lambda _: next(answers))
     settings = SparqlSettings(update_endpoint=bad_endpoint.url)
@@ -262,7 +238,7 @@ async def test_what_cannot_be_taken_back_is_named(bad_endpoint: BadEndpoint) -> 
     assert "this update removes it: DROP SILENT GRAPH <urn:bfsql:loading:" in said
 
 
-async def test_a_last_step_without_an_answer_is_reported_as_that(bad_endpoint: BadEndpoint) -> None:
+async def test_a_last_step_without_an_answer_is_reported_as_that(bad_endpoint):
     bad_endpoint.always(until("MOVE GRAPH", reset()))
     settings = SparqlSettings(update_endpoint=bad_endpoint.url)
     with pytest.raises(
@@ -271,9 +247,7 @@ async def test_a_last_step_without_an_answer_is_reported_as_that(bad_endpoint: B
         await load_graph(settings, GRAPH)
 
 
-async def test_an_update_is_sent_again_only_where_nothing_was_done(
-    bad_endpoint: BadEndpoint,
-) -> None:
+async def test_an_update_is_sent_again_only_where_nothing_was_done(bad_endpoint):
     busy = refused(429, "slow down", **{"Retry-After": "0"})
     bad_endpoint.then(busy, results(), results(), busy)
     await load_graph(SparqlSettings(update_endpoint=bad_endpoint.url), GRAPH)
@@ -285,7 +259,7 @@ async def test_an_update_is_sent_again_only_where_nothing_was_done(
     assert sent[3] == sent[4]
 
 
-async def test_a_batch_that_takes_too_long_is_not_sent_again(bad_endpoint: BadEndpoint) -> None:
+async def test_a_batch_that_takes_too_long_is_not_sent_again(bad_endpoint):
     bad_endpoint.always(until("entityType", silence(30)))
     records = [NodeRecord("a", "T", {"other_types": ["U"]})]
     settings = SparqlSettings(update_endpoint=bad_endpoint.url, query_timeout=0.3)
@@ -311,13 +285,13 @@ asyncio.run(load_graph(settings, [NodeRecord("a", "T", {"name": "one"})], option
 """
 
 
-def left_in(server: SparqlServer) -> set[str]:
+def left_in(server):
     """The graphs of unfinished loads in a store."""
     graphs = {row["g"] for row in server.select("SELECT DISTINCT ?g { GRAPH ?g { ?s ?p ?o } }")}
     return {graph for graph in graphs if "loading" in graph}
 
 
-async def test_what_a_killed_load_has_left_goes_with_the_next_one(oxigraph: OxigraphServer) -> None:
+async def test_what_a_killed_load_has_left_goes_with_the_next_one(oxigraph):
     oxigraph.clear()
     command = [sys.executable, "-c", KILLED, oxigraph.update_url]
     killed = await asyncio.to_thread(subprocess.run, command, check=False)
@@ -335,7 +309,7 @@ async def test_what_a_killed_load_has_left_goes_with_the_next_one(oxigraph: Oxig
     assert not left_in(oxigraph)
 
 
-async def test_no_graph_goes_because_a_statement_calls_it_a_load(oxigraph: OxigraphServer) -> None:
+async def test_no_graph_goes_because_a_statement_calls_it_a_load(oxigraph):
     oxigraph.clear()
     owner = '<urn:bfsql:/owner> "elsewhere 0"'
     oxigraph.update(
@@ -347,9 +321,7 @@ async def test_no_graph_goes_because_a_statement_calls_it_a_load(oxigraph: Oxigr
     assert (oxigraph.count("urn:mine"), oxigraph.count("urn:mine:owner")) == (2, 1)
 
 
-def test_a_load_into_an_rdf_file_names_what_works(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_load_into_an_rdf_file_names_what_works(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "nodes.csv").write_text("id,type\na,T\n", encoding="utf-8")
     for options in ([], ["--dry-run"]):
@@ -359,16 +331,14 @@ def test_a_load_into_an_rdf_file_names_what_works(
 
 
 @pytest.fixture
-def empty(oxigraph: SparqlServer, place: Callable[..., Any]) -> SparqlSettings:
+def empty(oxigraph, place):
     """Settings that name an empty graph."""
     oxigraph.clear()
     settings: SparqlSettings = place("oxigraph").settings
     return settings
 
 
-async def test_ends_of_edges_are_nodes_without_a_statement(
-    oxigraph: SparqlServer, empty: SparqlSettings
-) -> None:
+async def test_ends_of_edges_are_nodes_without_a_statement(oxigraph, empty):
     records = [EdgeRecord("a", "p", "b"), EdgeRecord("b", "p", "c"), NodeRecord("b", "T")]
     options = LoadOptions(LoadMode.NEW, create_nodes=True, require_nodes=True)
     report = await load_graph(empty, records, options)
@@ -377,7 +347,7 @@ async def test_ends_of_edges_are_nodes_without_a_statement(
     assert (await described(empty))[0] == {"a": "owl:Thing", "b": "T", "c": "owl:Thing"}
 
 
-async def described(settings: SparqlSettings) -> tuple[dict[str, str], dict[str, Any]]:
+async def described(settings):
     """The types and the metadata of the nodes a, b and c, as far as they exist."""
     ids = ["a", "b", "c"]
     backend = await SparqlBackend.open(settings)
@@ -388,14 +358,14 @@ async def described(settings: SparqlSettings) -> tuple[dict[str, str], dict[str,
         await backend.close()
 
 
-async def test_only_replacing_asks_no_question(empty: SparqlSettings) -> None:
+async def test_only_replacing_asks_no_question(empty):
     blind = empty.model_copy(update={"endpoint": None})
     with pytest.raises(ConfigurationError, match="set endpoint, or SPARQL_ENDPOINT_URL"):
         await load_graph(blind, GRAPH, NEW)
     assert (await load_graph(blind, GRAPH)).nodes == 2
 
 
-async def test_progress_reaches_the_end(empty: SparqlSettings) -> None:
+async def test_progress_reaches_the_end(empty):
     phases: list[tuple[str, float | None]] = []
     await load_graph(empty, GRAPH, LoadOptions(progress=lambda *phase: phases.append(phase)))
     assert phases[-1] == ("writing", 1.0)

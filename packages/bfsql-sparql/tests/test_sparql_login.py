@@ -3,21 +3,14 @@
 import base64
 import logging
 import socket
-from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bfsql.errors import ConfigurationError, StoreError, StoreUnavailable
 from bfsql_sparql.dataset import truth
-from bfsql_sparql.endpoint import Endpoint
-from bfsql_test_support.servers.bad_endpoint import BadEndpoint
 from bfsql_test_support.servers.bad_replies import Reply, boolean, redirect, refused
-from bfsql_test_support.servers.fuseki import PASSWORD, USER, FusekiServer
-from bfsql_test_support.servers.virtuoso import VirtuosoServer
-
-Opened = Callable[..., Awaitable[Endpoint]]
+from bfsql_test_support.servers.fuseki import PASSWORD, USER
 
 SECRET = "not to be told"
 CLOSED = "http://127.0.0.1:9/sparql"
@@ -27,9 +20,7 @@ LOGIN: dict[str, Any] = {"username": "me", "password": SECRET}
 # --- logins ------------------------------------------------------------------
 
 
-async def test_basic_authentication_opens_a_guarded_fuseki(
-    guarded_fuseki: FusekiServer, opened: Opened
-) -> None:
+async def test_basic_authentication_opens_a_guarded_fuseki(guarded_fuseki, opened):
     url = guarded_fuseki.query_url
     endpoint = await opened(url, username=USER, password=PASSWORD)
     assert truth((await endpoint.reply("ASK {}")).body)
@@ -40,9 +31,7 @@ async def test_basic_authentication_opens_a_guarded_fuseki(
     assert SECRET not in str(caught.value)
 
 
-async def test_digest_authentication_opens_virtuoso(
-    virtuoso: VirtuosoServer, opened: Opened
-) -> None:
+async def test_digest_authentication_opens_virtuoso(virtuoso, opened):
     login = {"username": "dba", "password": "dba"}
     endpoint = await opened(virtuoso.update_url, **login, authentication="digest")
     for _ in range(2):
@@ -53,17 +42,13 @@ async def test_digest_authentication_opens_virtuoso(
         await (await opened(virtuoso.update_url, **login)).reply("ASK {}")
 
 
-async def test_the_scheme_that_an_endpoint_asks_for_is_named(
-    bad_endpoint: BadEndpoint, opened: Opened
-) -> None:
+async def test_the_scheme_that_an_endpoint_asks_for_is_named(bad_endpoint, opened):
     bad_endpoint.always(Reply(401, headers={"WWW-Authenticate": 'Digest realm="r", nonce="n"'}))
     with pytest.raises(StoreError, match="set authentication to digest"):
         await (await opened(bad_endpoint.url, **LOGIN)).reply("ASK {}")
 
 
-async def test_a_digest_that_nobody_can_make_is_reported(
-    bad_endpoint: BadEndpoint, opened: Opened
-) -> None:
+async def test_a_digest_that_nobody_can_make_is_reported(bad_endpoint, opened):
     for asked in ("", ', nonce="n", qop="auth-int"', ', nonce="n", algorithm="ROT13"'):
         header = {"WWW-Authenticate": f'Digest realm="r"{asked}'}
         bad_endpoint.always(Reply(401, headers=header))
@@ -81,18 +66,14 @@ async def test_a_digest_that_nobody_can_make_is_reported(
         (LOGIN, "Authorization", "Basic " + base64.b64encode(f"me:{SECRET}".encode()).decode()),
     ],
 )
-async def test_each_kind_of_login_has_its_header(
-    bad_endpoint: BadEndpoint, opened: Opened, settings: dict[str, Any], header: str, value: str
-) -> None:
+async def test_each_kind_of_login_has_its_header(bad_endpoint, opened, settings, header, value):
     await (await opened(bad_endpoint.url, **settings)).reply("ASK {}")
     assert bad_endpoint.requests[0].headers[header] == value
 
 
 @pytest.mark.parametrize("settings", [{"token": SECRET}, {"key": SECRET}, LOGIN])
-async def test_what_the_endpoint_says_never_shows_a_secret(
-    bad_endpoint: BadEndpoint, opened: Opened, settings: dict[str, Any]
-) -> None:
-    def echo(asked: Any) -> Reply:
+async def test_what_the_endpoint_says_never_shows_a_secret(bad_endpoint, opened, settings):
+    def echo(asked):
         return refused(403, f"No: {asked.headers} {SECRET}".replace("\n", " "))
 
     endpoint = await opened(bad_endpoint.always(echo).url, **settings)
@@ -116,18 +97,14 @@ async def test_what_the_endpoint_says_never_shows_a_secret(
         ({"timeout_parameter": "Update"}, "'Update' cannot be set as a request parameter"),
     ],
 )
-async def test_settings_that_contradict_each_other_are_reported(
-    opened: Opened, settings: dict[str, Any], sentence: str
-) -> None:
+async def test_settings_that_contradict_each_other_are_reported(opened, settings, sentence):
     with pytest.raises(ConfigurationError, match=sentence) as caught:
         await opened(CLOSED, **settings)
     assert SECRET not in str(caught.value)
 
 
 @pytest.mark.parametrize("settings", [{"token": SECRET}, LOGIN])
-async def test_a_login_over_plain_http_is_warned_of(
-    opened: Opened, caplog: pytest.LogCaptureFixture, settings: dict[str, Any]
-) -> None:
+async def test_a_login_over_plain_http_is_warned_of(opened, caplog, settings):
     with caplog.at_level(logging.WARNING, "bfsql"):
         await opened("http://graph.x.test/sparql?key=hidden", **settings)
         await opened("https://graph.x.test/sparql", **settings)
@@ -142,7 +119,7 @@ async def test_a_login_over_plain_http_is_warned_of(
 
 
 @pytest.mark.parametrize("url", [f"https://me:{SECRET}@x.test/sparql", f"http://{SECRET}@x.test/"])
-async def test_a_login_in_the_address_is_refused(opened: Opened, url: str) -> None:
+async def test_a_login_in_the_address_is_refused(opened, url):
     with pytest.raises(ConfigurationError, match=r"host x\.test.*SPARQL_PASSWORD") as caught:
         await opened(url)
     assert SECRET not in str(caught.value)
@@ -151,14 +128,12 @@ async def test_a_login_in_the_address_is_refused(opened: Opened, url: str) -> No
 @pytest.mark.parametrize(
     "url", ["http://", "http://[::1", "http://x.test:99999/", "https:///sparql", "http://x.t/a b"]
 )
-async def test_what_is_no_address_is_refused(opened: Opened, url: str) -> None:
+async def test_what_is_no_address_is_refused(opened, url):
     with pytest.raises(ConfigurationError, match="endpoint is"):
         await opened(url)
 
 
-async def test_the_parameters_of_an_address_are_sent_and_never_shown(
-    bad_endpoint: BadEndpoint, opened: Opened
-) -> None:
+async def test_the_parameters_of_an_address_are_sent_and_never_shown(bad_endpoint, opened):
     url = f"{bad_endpoint.url}?apikey={SECRET.replace(' ', '+')}#top"
     endpoint = await opened(url, parameter={"default-graph-uri": "http://g.test/"})
     assert endpoint.name == bad_endpoint.url
@@ -173,7 +148,7 @@ async def test_the_parameters_of_an_address_are_sent_and_never_shown(
     }
 
 
-async def test_an_endpoint_that_is_not_there_is_reported(opened: Opened) -> None:
+async def test_an_endpoint_that_is_not_there_is_reported(opened):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     with pytest.raises(
@@ -182,13 +157,13 @@ async def test_an_endpoint_that_is_not_there_is_reported(opened: Opened) -> None
         await (await opened(f"http://127.0.0.1:{port}/sparql")).reply("ASK {}")
 
 
-async def test_a_host_that_does_not_exist_is_reported(opened: Opened) -> None:
+async def test_a_host_that_does_not_exist_is_reported(opened):
     endpoint = await opened("http://nowhere.invalid/sparql")
     with pytest.raises(StoreUnavailable, match="no such host"):
         await endpoint.reply("ASK {}")
 
 
-async def test_a_host_that_takes_no_connection_is_given_up(opened: Opened) -> None:
+async def test_a_host_that_takes_no_connection_is_given_up(opened):
     with socket.create_server(("127.0.0.1", 0), backlog=0) as full:
         address = full.getsockname()
         with socket.create_connection(address), socket.socket() as second:
@@ -202,8 +177,8 @@ async def test_a_host_that_takes_no_connection_is_given_up(opened: Opened) -> No
 
 
 async def test_a_proxy_of_the_environment_is_used_and_named_when_it_refuses(
-    bad_endpoint: BadEndpoint, opened: Opened, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    bad_endpoint, opened, monkeypatch
+):
     proxy = bad_endpoint.url.removesuffix("/sparql")
     for name in ("NO_PROXY", "no_proxy", "ALL_PROXY", "all_proxy", "http_proxy", "https_proxy"):
         monkeypatch.delenv(name, raising=False)
@@ -218,26 +193,20 @@ async def test_a_proxy_of_the_environment_is_used_and_named_when_it_refuses(
 # --- certificates ------------------------------------------------------------
 
 
-async def test_an_unknown_authority_is_not_trusted_until_it_is_named(
-    bad_tls_endpoint: BadEndpoint, opened: Opened
-) -> None:
+async def test_an_unknown_authority_is_not_trusted_until_it_is_named(bad_tls_endpoint, opened):
     with pytest.raises(StoreError, match=r"is not trusted \(.*set ca_file to the certificate"):
         await (await opened(bad_tls_endpoint.url)).reply("ASK {}")
     assert not bad_tls_endpoint.requests
     assert await (await opened(bad_tls_endpoint.url, ca_file=bad_tls_endpoint.ca)).reply("ASK {}")
 
 
-async def test_a_certificate_of_another_name_is_not_trusted(
-    bad_tls_endpoint: BadEndpoint, opened: Opened
-) -> None:
+async def test_a_certificate_of_another_name_is_not_trusted(bad_tls_endpoint, opened):
     endpoint = await opened(bad_tls_endpoint.elsewhere, ca_file=bad_tls_endpoint.ca)
     with pytest.raises(StoreError, match=r"is not trusted \(.*localhost"):
         await endpoint.reply("ASK {}")
 
 
-async def test_an_https_address_of_a_plain_server_is_reported(
-    bad_endpoint: BadEndpoint, opened: Opened
-) -> None:
+async def test_an_https_address_of_a_plain_server_is_reported(bad_endpoint, opened):
     endpoint = await opened(bad_endpoint.url.replace("http:", "https:"))
     with pytest.raises(StoreError, match="does not support usable TLS"):
         await endpoint.reply("ASK {}")
@@ -245,9 +214,7 @@ async def test_an_https_address_of_a_plain_server_is_reported(
 
 @pytest.mark.parametrize("setting", ["ca_file", "client_certificate"])
 @pytest.mark.parametrize("text", [None, "no certificate"])
-async def test_a_file_that_is_no_certificate_is_reported(
-    opened: Opened, tmp_path: Path, setting: str, text: str | None
-) -> None:
+async def test_a_file_that_is_no_certificate_is_reported(opened, tmp_path, setting, text):
     path = tmp_path / "x.pem"
     if text is not None:
         path.write_text(text)
@@ -255,9 +222,7 @@ async def test_a_file_that_is_no_certificate_is_reported(
         await opened(CLOSED, **{setting: path})
 
 
-async def test_a_client_certificate_is_read(
-    bad_tls_endpoint: BadEndpoint, opened: Opened, tmp_path: Path
-) -> None:
+async def test_a_client_certificate_is_read(bad_tls_endpoint, opened, tmp_path):
     folder = bad_tls_endpoint.ca.parent if bad_tls_endpoint.ca else tmp_path
     both = tmp_path / "both.pem"
     both.write_text((folder / "public.crt").read_text() + (folder / "private.key").read_text())
@@ -272,8 +237,8 @@ async def test_a_client_certificate_is_read(
 
 @pytest.mark.parametrize("status", [307, 308])
 async def test_a_redirect_at_the_same_server_is_followed_with_query_and_login(
-    bad_endpoint: BadEndpoint, opened: Opened, status: int
-) -> None:
+    bad_endpoint, opened, status
+):
     bad_endpoint.then(redirect("/other?a=b", status)).always(boolean(True))
     endpoint = await opened(bad_endpoint.url, token=SECRET)
     assert truth((await endpoint.reply("ASK {}")).body)
@@ -283,9 +248,7 @@ async def test_a_redirect_at_the_same_server_is_followed_with_query_and_login(
 
 
 @pytest.mark.parametrize("status", [301, 302, 303])
-async def test_a_redirect_that_would_lose_the_query_names_what_to_set(
-    bad_endpoint: BadEndpoint, opened: Opened, status: int
-) -> None:
+async def test_a_redirect_that_would_lose_the_query_names_what_to_set(bad_endpoint, opened, status):
     bad_endpoint.always(redirect("/other?secret=1", status))
     with pytest.raises(
         StoreError, match=rf"redirects queries \({status}, to http://127\S+/other\).*Set e"
@@ -294,9 +257,7 @@ async def test_a_redirect_that_would_lose_the_query_names_what_to_set(
     assert len(bad_endpoint.requests) == 1
 
 
-async def test_a_redirect_to_another_host_is_refused_unless_it_is_allowed(
-    bad_endpoint: BadEndpoint, opened: Opened
-) -> None:
+async def test_a_redirect_to_another_host_is_refused_unless_it_is_allowed(bad_endpoint, opened):
     bad_endpoint.then(redirect(bad_endpoint.elsewhere)).always(boolean(True))
     with pytest.raises(StoreError, match="add localhost to redirect_hosts"):
         await (await opened(bad_endpoint.url)).reply("ASK {}")
@@ -306,9 +267,7 @@ async def test_a_redirect_to_another_host_is_refused_unless_it_is_allowed(
 @pytest.mark.parametrize(
     "settings", [{"token": SECRET}, {"key": SECRET}, LOGIN, {**LOGIN, "authentication": "digest"}]
 )
-async def test_no_login_goes_to_another_host(
-    bad_endpoint: BadEndpoint, opened: Opened, settings: dict[str, Any]
-) -> None:
+async def test_no_login_goes_to_another_host(bad_endpoint, opened, settings):
     bad_endpoint.then(redirect(bad_endpoint.elsewhere))
     challenge = {"Www-Authenticate": 'Digest realm="r", nonce="n", qop="auth"'}
     bad_endpoint.always(Reply(401, headers=challenge))
@@ -321,9 +280,7 @@ async def test_no_login_goes_to_another_host(
     assert "Authorization" not in last.headers
 
 
-async def test_a_redirect_from_tls_to_plain_http_is_refused(
-    bad_tls_endpoint: BadEndpoint, opened: Opened
-) -> None:
+async def test_a_redirect_from_tls_to_plain_http_is_refused(bad_tls_endpoint, opened):
     bad_tls_endpoint.always(redirect(bad_tls_endpoint.url.replace("https:", "http:")))
     endpoint = await opened(bad_tls_endpoint.url, ca_file=bad_tls_endpoint.ca)
     with pytest.raises(StoreError, match="not redirected from https to http"):
@@ -331,7 +288,7 @@ async def test_a_redirect_from_tls_to_plain_http_is_refused(
     assert len(bad_tls_endpoint.requests) == 1
 
 
-async def test_redirects_in_a_circle_end(bad_endpoint: BadEndpoint, opened: Opened) -> None:
+async def test_redirects_in_a_circle_end(bad_endpoint, opened):
     bad_endpoint.always(redirect("/sparql"))
     with pytest.raises(StoreError, match="form a loop"):
         await (await opened(bad_endpoint.url)).reply("ASK {}")
@@ -339,9 +296,7 @@ async def test_redirects_in_a_circle_end(bad_endpoint: BadEndpoint, opened: Open
 
 
 @pytest.mark.parametrize("to", ["http://a:b@127.0.0.1/", "http://[", "ftp://127.0.0.1/", "file:/x"])
-async def test_a_redirect_to_no_address_is_refused(
-    bad_endpoint: BadEndpoint, opened: Opened, to: str
-) -> None:
+async def test_a_redirect_to_no_address_is_refused(bad_endpoint, opened, to):
     bad_endpoint.always(redirect(to))
     with pytest.raises(StoreError, match="redirects queries"):
         await (await opened(bad_endpoint.url)).reply("ASK {}")

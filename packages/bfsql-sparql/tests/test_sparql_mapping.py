@@ -17,7 +17,7 @@ STARTS = st.sampled_from(["", "ex:", "nested:", "http://example.org/", BASE, "<"
 
 
 @given(STARTS, TEXTS)
-def test_every_text_is_an_id_with_an_iri_that_comes_back(start: str, rest: str) -> None:
+def test_every_text_is_an_id_with_an_iri_that_comes_back(start, rest):
     iri = IDS.iri(start + rest)
     assert iri is not None
     assert is_iri(iri)
@@ -25,25 +25,25 @@ def test_every_text_is_an_id_with_an_iri_that_comes_back(start: str, rest: str) 
 
 
 @given(STARTS, TEXTS)
-def test_every_iri_has_an_id_that_means_it(start: str, rest: str) -> None:
+def test_every_iri_has_an_id_that_means_it(start, rest):
     iri = start + rest
     if is_iri(iri):
         assert IDS.iri(IDS.id(iri)) == iri
 
 
 @given(TEXTS)
-def test_what_is_no_iri_is_its_own_id(text: str) -> None:
+def test_what_is_no_iri_is_its_own_id(text):
     iri = IDS.iri(text)
     assert iri is not None
     if iri.startswith(BASE) and not text.startswith((BASE, "<")):
         assert IDS.id(iri) == text
 
 
-def test_half_of_a_surrogate_pair_means_nothing() -> None:
+def test_half_of_a_surrogate_pair_means_nothing():
     assert IDS.iri("\ud800") is None
 
 
-def test_the_settings_prefixes_come_before_those_of_files_and_those_before_the_usual_ones() -> None:
+def test_the_settings_prefixes_come_before_those_of_files_and_those_before_the_usual_ones():
     settings = SparqlSettings(prefix={"lib": "http://lib.org/"})
     declared = {"x": "http://lib.org/", "name": "http://xmlns.com/foaf/0.1/", "y": "http://y.org/"}
     ids = RdfMapping.of(settings, declared).ids
@@ -53,14 +53,14 @@ def test_the_settings_prefixes_come_before_those_of_files_and_those_before_the_u
     assert ids.iri("x:1") == "http://lib.org/1"
 
 
-def test_settings_name_things_by_the_prefixes_of_files_as_answers_do() -> None:
+def test_settings_name_things_by_the_prefixes_of_files_as_answers_do():
     settings = SparqlSettings(exclude_predicate=["y:sees"], node_namespace=["y:"])
     mapping = RdfMapping.of(settings, {"y": "http://y.org/"})
     assert "http://y.org/sees" in mapping.excluded
     assert mapping.node_namespaces == ("http://y.org/",)
 
 
-def test_defaults_and_presets_name_the_same_under_any_prefixes() -> None:
+def test_defaults_and_presets_name_the_same_under_any_prefixes():
     settings = SparqlSettings(prefix={"s": "http://schema.org/"}, probe_seed=["dbr:Berlin"])
     mapping = RdfMapping.of(
         settings, {"d": "http://dbpedia.org/resource/", "foaf": "http://other.org/"}

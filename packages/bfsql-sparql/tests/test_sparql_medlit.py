@@ -1,12 +1,7 @@
 """A real graph, loaded, with the figures published by the protocol's author."""
 
-from collections.abc import AsyncIterator, Callable
-from typing import Any
-
 import pytest
 
-from bfsql.models import GraphRecord
-from bfsql_sparql import SparqlBackend
 from bfsql_test_support.depth import THOROUGH
 from bfsql_test_support.suites.medlit import MedlitSuite, SameMetadata
 
@@ -15,16 +10,16 @@ STORES = ["files", "oxigraph", *(("fuseki", "virtuoso", "rdf4j") if THOROUGH els
 
 
 @pytest.fixture(scope="module", params=STORES)
-def store(request: pytest.FixtureRequest, place: Callable[..., Any]) -> Any:
+def store(request, place):
     return place(request.param)
 
 
 @pytest.fixture
-async def backend(store: Any, medlit_records: list[GraphRecord]) -> AsyncIterator[SparqlBackend]:
+async def backend(store, medlit_records):
     async with store.filled(medlit_records) as opened:
         yield opened
 
 
 class TestMedlit(MedlitSuite, SameMetadata):
-    async def test_the_graph_is_comprehensive(self, backend: SparqlBackend) -> None:
+    async def test_the_graph_is_comprehensive(self, backend):
         assert await backend.comprehensive()

@@ -1,8 +1,6 @@
 """Entities by type and properties: what the store leaves out never meets the conditions."""
 
 import re
-from collections.abc import Awaitable, Callable
-from typing import Any
 
 import pytest
 
@@ -10,8 +8,7 @@ from bfsql import call, open_graph
 from bfsql.models import NodeRecord
 from bfsql.models.condition import PropertyCondition
 from bfsql.models.rdf import Prefixes
-from bfsql_sparql.backend import SparqlBackend
-from bfsql_sparql.dataset import Reply, TooSlow
+from bfsql_sparql.dataset import TooSlow
 from bfsql_test_support.depth import THOROUGH
 from bfsql_test_support.listings import assert_listed, graph_of, listed
 from bfsql_test_support.nasty_values import LITERALS, VALUES, every_condition, nodes_of
@@ -27,9 +24,7 @@ LABELS = """\
 """
 
 
-async def test_a_property_of_labels_is_the_name_by_its_own_key(
-    serve_each: Callable[..., Awaitable[SparqlBackend]],
-) -> None:
+async def test_a_property_of_labels_is_the_name_by_its_own_key(serve_each):
     full = Prefixes({"e": "http://e.test/"}).full
     text = re.sub(r"<(.*?)>", lambda found: f"<{full(found[1])}>", LABELS)
     backend = await serve_each(text, prefixes={"e": "http://e.test/"})
@@ -48,9 +43,7 @@ async def test_a_property_of_labels_is_the_name_by_its_own_key(
 
 
 @pytest.mark.parametrize("serve_each", ["fuseki", "virtuoso"], indirect=True)
-async def test_types_and_predicates_that_no_query_can_contain_are_left_out_and_counted(
-    serve_each: Callable[..., Awaitable[SparqlBackend]],
-) -> None:
+async def test_types_and_predicates_that_no_query_can_contain_are_left_out_and_counted(serve_each):
     odd = LABELS.replace("e:Film", "http://e.test/a\\u0020b")
     triple = "<e:b> <http://e.test/a\\u0022> <e:c> .\n"
     full = Prefixes({"e": "http://e.test/"}).full
@@ -64,15 +57,13 @@ async def test_types_and_predicates_that_no_query_can_contain_are_left_out_and_c
 KEYS = ("x", "name", "synonyms")
 
 
-def literals_for(store: str, key: str) -> list[str]:
+def literals_for(store, key):
     """All for files; for each server a third, and each of it with one of the keys."""
     return LITERALS if THOROUGH or store == "files" else LITERALS[3 * KEYS.index(key) :: 9]
 
 
 @pytest.mark.parametrize("name", ["files", "oxigraph", "fuseki", "virtuoso", "rdf4j"])
-async def test_no_entity_that_meets_a_condition_is_left_out(
-    name: str, place: Callable[..., Any]
-) -> None:
+async def test_no_entity_that_meets_a_condition_is_left_out(name, place):
     records = nodes_of(VALUES)
     store = place(name)
     if store.server is not None:
@@ -102,7 +93,7 @@ FOREIGN = """
 """
 
 
-async def test_literals_types_and_nodes_without_a_type_of_any_rdf_are_listed(serve_each) -> None:
+async def test_literals_types_and_nodes_without_a_type_of_any_rdf_are_listed(serve_each):
     backend = await serve_each(FOREIGN)
     ids = ["urn:a", "urn:b", "urn:c", "urn:T", "urn:U"]
     graph = await graph_of(backend, ids)
@@ -117,7 +108,7 @@ async def test_literals_types_and_nodes_without_a_type_of_any_rdf_are_listed(ser
 
 
 @pytest.mark.parametrize("name", ["files", "oxigraph", "fuseki", "virtuoso", "rdf4j"])
-async def test_more_nodes_than_a_page_has_are_listed_by_windows(name, place) -> None:
+async def test_more_nodes_than_a_page_has_are_listed_by_windows(name, place):
     records = [NodeRecord(f"n{i} ü", "TU"[i % 2], {"other_types": ["V"]}) for i in range(250)]
     async with place(name).filled(records, page_size=100) as backend:
         graph = {one.id: (one.entity_type, one.metadata) for one in records}
@@ -125,7 +116,7 @@ async def test_more_nodes_than_a_page_has_are_listed_by_windows(name, place) -> 
         assert await assert_listed(backend, graph, [], ["T"]) == 0
 
 
-async def test_an_equal_value_is_found_among_a_thousand_others(serve) -> None:
+async def test_an_equal_value_is_found_among_a_thousand_others(serve):
     names = [*(f"Ünal {i}" for i in range(500)), *(f"Wilson {i}" for i in range(500))]
     backend = await serve("\n".join(f'<urn:{i}> <urn:p> "{n}" .' for i, n in enumerate(names)))
     for value in ("wilson 77", "UNAL 77"):
@@ -133,12 +124,12 @@ async def test_an_equal_value_is_found_among_a_thousand_others(serve) -> None:
         assert len(found) == 1
 
 
-async def test_an_endpoint_too_slow_for_folding_is_asked_for_some_spellings(serve) -> None:
+async def test_an_endpoint_too_slow_for_folding_is_asked_for_some_spellings(serve):
     backend = await serve('<urn:a> <urn:p> "Wilson" .\n<urn:b> <urn:p> "wIlson" .')
     dataset = backend._store.dataset
     reply = dataset.reply
 
-    async def slow(query: str, seconds: float | None = None) -> Reply:
+    async def slow(query, seconds=None):
         if "LCASE" in query:
             raise TooSlow("The query took too long.")
         return await reply(query, seconds)

@@ -1,15 +1,11 @@
 """Which nodes exist, their types, and the metadata in their literals."""
 
-from collections.abc import Awaitable, Callable
-from typing import Any
-
 import pytest
 
 import bfsql
 from bfsql import call
 from bfsql.models import Node
 from bfsql_sparql.backend import SparqlBackend
-from bfsql_test_support.servers.sparql import SparqlServer
 
 E = "http://example.org/"
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
@@ -18,17 +14,14 @@ SKOS = "http://www.w3.org/2004/02/skos/core#"
 OWL = "http://www.w3.org/2002/07/owl#"
 INTEGER = "http://www.w3.org/2001/XMLSchema#integer"
 
-Serve = Callable[..., Awaitable[SparqlBackend]]
-TextsOf = Callable[[SparqlBackend], list[str]]
 
-
-async def types_of(backend: SparqlBackend, *names: str) -> dict[str, str]:
+async def types_of(backend, *names):
     """The types of the nodes that exist, without the namespace of the test."""
     nodes = await backend.get_nodes_batch([E + name for name in names])
     return {node.id.removeprefix(E): node.entity_type.removeprefix(E) for node in nodes}
 
 
-async def test_a_node_is_what_has_a_property_or_an_edge_that_enters_it(serve_each: Serve) -> None:
+async def test_a_node_is_what_has_a_property_or_an_edge_that_enters_it(serve_each):
     backend = await serve_each(
         f"<{E}typed> <{RDF}type> <{E}T> .\n"
         f'<{E}named> <{RDFS}label> "named" .\n'
@@ -41,14 +34,14 @@ async def test_a_node_is_what_has_a_property_or_an_edge_that_enters_it(serve_eac
     ) == {"typed": "T", "named": "owl:Thing", "from": "owl:Thing", "to": "owl:Thing"}
 
 
-async def test_a_node_is_found_under_any_spelling_and_given_under_one(serve: Serve) -> None:
+async def test_a_node_is_found_under_any_spelling_and_given_under_one(serve):
     backend = await serve(f"<{E}a> <{RDF}type> <{E}T> .", prefix={"ex": E})
     for spelling in ("ex:a", f"{E}a", f"<{E}a>"):
         assert await backend.get_node(spelling) == Node("ex:a", "ex:T")
     assert list(await backend.metadata_for_nodes_batch([f"<{E}a>", "ex:a"])) == [f"<{E}a>", "ex:a"]
 
 
-async def test_the_most_specific_type_counts_and_the_others_are_reported(serve_each: Serve) -> None:
+async def test_the_most_specific_type_counts_and_the_others_are_reported(serve_each):
     types = ("Drug", "Chemical", "Substance")
     above = (
         f"<{E}Drug> <{RDFS}subClassOf> <{E}Chemical> .\n"
@@ -66,13 +59,13 @@ async def test_the_most_specific_type_counts_and_the_others_are_reported(serve_e
     assert metadata[f"{E}b"] == {"other_types": [f"{E}Z"]}
 
 
-async def test_a_type_of_the_settings_counts_first(serve: Serve) -> None:
+async def test_a_type_of_the_settings_counts_first(serve):
     told = f"<{E}a> <{RDF}type> <{E}A> .\n<{E}a> <{RDF}type> <{E}Z> ."
     backend = await serve(told, type_priority=[f"{E}Z"])
     assert await types_of(backend, "a") == {"a": "Z"}
 
 
-async def test_types_may_be_told_by_several_properties(serve_each: Serve) -> None:
+async def test_types_may_be_told_by_several_properties(serve_each):
     told = f"<{E}a> <{RDF}type> <{E}A> .\n<{E}b> <{E}kind> <{E}B> .\n<{E}b> <{E}kind> <{E}B2> ."
     backend = await serve_each(told, type_property=[f"{E}kind", "rdf:type"])
     assert await types_of(backend, "a", "b", "B") == {"a": "A", "b": "B"}
@@ -105,16 +98,14 @@ NAMES = f"""
         (["fr", "all"], {"name": "vin", "synonyms": ["Wein", "Wine", "plonk", "vino", "wine"]}),
     ],
 )
-async def test_names_come_in_the_wanted_languages(
-    serve_each: Serve, language: list[str], told: dict[str, Any]
-) -> None:
+async def test_names_come_in_the_wanted_languages(serve_each, language, told):
     backend = await serve_each(NAMES, language=language)
     metadata = await backend.metadata_for_node(f"{E}a")
     assert {key: metadata[key] for key in told} == told
     assert metadata[f"{E}years"] == [1, 3]
 
 
-async def test_a_property_without_a_wanted_language_keeps_all_of_its_texts(serve: Serve) -> None:
+async def test_a_property_without_a_wanted_language_keeps_all_of_its_texts(serve):
     backend = await serve(NAMES)
     metadata = await backend.metadata_for_node(f"{E}a")
     assert metadata[f"{E}about"] == ["ein Getränk", "un breuvage"]
@@ -123,9 +114,7 @@ async def test_a_property_without_a_wanted_language_keeps_all_of_its_texts(serve
 
 
 @pytest.mark.parametrize("language", [["en"], ["ja", "en"]])
-async def test_a_text_for_all_languages_comes_after_the_wanted_ones(
-    serve_each: Serve, language: list[str]
-) -> None:
+async def test_a_text_for_all_languages_comes_after_the_wanted_ones(serve_each, language):
     label = f"<{RDFS}label>"
     names = {"c": ["ar", "mul"], "d": ["ar", "mul", "en"], "e": ["ar", ""], "f": ["", "mul"]}
     lines = [
@@ -140,7 +129,7 @@ async def test_a_text_for_all_languages_comes_after_the_wanted_ones(
     assert {f"{E}c", f"{E}f"} <= {stub.id for stub in hits[:3]}
 
 
-async def test_the_best_description_is_the_description(serve: Serve) -> None:
+async def test_the_best_description_is_the_description(serve):
     backend = await serve(
         NAMES, description_property=[f"{E}none", f"{E}about"], language=["fr", "de"]
     )
@@ -149,7 +138,7 @@ async def test_the_best_description_is_the_description(serve: Serve) -> None:
     assert metadata[f"{E}about"] == "ein Getränk"
 
 
-async def test_blank_nodes_are_left_out_and_counted(serve_each: Serve) -> None:
+async def test_blank_nodes_are_left_out_and_counted(serve_each):
     backend = await serve_each(
         f"<{E}a> <{E}p> <{E}b> .\n<{E}a> <{E}p> _:x .\n<{E}a> <{E}q> _:x .\n_:y <{E}p> <{E}a> .\n"
     )
@@ -180,21 +169,19 @@ WALKED = f"""
         ({"node_namespace": ["ex:"], "prefix": {"ex": E}}, {"p", "q"}),
     ],
 )
-async def test_the_settings_say_which_edges_are_walked(
-    serve_each: Serve, settings: dict[str, Any], predicates: set[str]
-) -> None:
+async def test_the_settings_say_which_edges_are_walked(serve_each, settings, predicates):
     backend = await serve_each(WALKED, **settings)
     ring = await backend.edges_batch([f"{E}a", f"{E}b", "http://other.example/b"])
     assert {edge[1].rpartition("/")[2].removeprefix("ex:") for edge in ring} == predicates
 
 
-async def test_nodes_of_another_namespace_are_unknown(serve: Serve) -> None:
+async def test_nodes_of_another_namespace_are_unknown(serve):
     backend = await serve(WALKED, node_namespace=[E])
     assert await backend.get_nodes_batch(["http://other.example/b"]) == []
     assert await backend.edges_batch(["http://other.example/b"]) == []
 
 
-async def test_classes_are_left_out_where_the_settings_say_so(serve_each: Serve) -> None:
+async def test_classes_are_left_out_where_the_settings_say_so(serve_each):
     backend = await serve_each(WALKED)
     assert await types_of(backend, "T", "S") == {"T": "owl:Class", "S": "owl:Thing"}
     backend = await serve_each(WALKED, ontology=False)
@@ -203,7 +190,7 @@ async def test_classes_are_left_out_where_the_settings_say_so(serve_each: Serve)
 
 
 @pytest.mark.parametrize("graphs", [["1", "2"], ["1"], ["all"]])
-async def test_named_graphs_are_read_as_one(sparql_server: SparqlServer, graphs: list[str]) -> None:
+async def test_named_graphs_are_read_as_one(sparql_server, graphs):
     sparql_server.clear()
     sparql_server.load(f'<{E}a> <{E}p> <{E}b> .\n<{E}a> <{RDFS}label> "a" .', f"{E}g/1")
     sparql_server.load(
@@ -223,7 +210,7 @@ async def test_named_graphs_are_read_as_one(sparql_server: SparqlServer, graphs:
         await backend.close()
 
 
-async def test_a_cold_answer_takes_few_requests(serve_each: Serve, texts_of: TextsOf) -> None:
+async def test_a_cold_answer_takes_few_requests(serve_each, texts_of):
     lines = [f"<{E}n{n}> <{E}p> <{E}n{2 * n}> ." for n in range(1, 400)]
     lines += [f'<{E}n{n}> <{RDFS}label> "n {n}" .' for n in range(1, 800)]
     backend = await serve_each("\n".join(lines))

@@ -1,17 +1,14 @@
 """The outline: exact for small graphs, and a sample of large ones."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
 from bfsql import open_graph
 from bfsql.models import Relation
-from bfsql_sparql import SparqlBackend, backend
+from bfsql_sparql import backend
 from bfsql_sparql.dataset import Refused, Reply, TooSlow
-
-Serve = Callable[..., Awaitable[SparqlBackend]]
 
 E = "http://example.org/"
 TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
@@ -30,7 +27,7 @@ GRAPH = "\n".join(
 TYPED = "\n".join(line for line in GRAPH.splitlines() if "bare" not in line) + "\n"
 
 
-async def test_nodes_edges_and_properties_are_counted(serve_each: Serve) -> None:
+async def test_nodes_edges_and_properties_are_counted(serve_each):
     outline = await (await serve_each(GRAPH)).outline()
     assert outline.node_counts == {f"{E}T": 3, f"{E}U": 3, "owl:Thing": 1}
     assert outline.relations == [
@@ -61,8 +58,8 @@ SEVERAL_TYPES = "\n".join(
 
 @pytest.mark.parametrize("graph", [GRAPH, SEVERAL_TYPES], ids=["one type", "several types"])
 async def test_a_large_graph_is_counted_by_the_store_as_a_small_one_is(
-    serve_each: Serve, monkeypatch: pytest.MonkeyPatch, graph: str
-) -> None:
+    serve_each, monkeypatch, graph
+):
     small = await (await serve_each(graph)).outline()
     monkeypatch.setattr(backend, "MOST_EDGES", 4)
     monkeypatch.setattr(backend, "SAMPLE", 4)
@@ -72,8 +69,8 @@ async def test_a_large_graph_is_counted_by_the_store_as_a_small_one_is(
 
 
 async def test_of_a_graph_that_a_store_cannot_count_the_first_triples_are_a_sample_without_numbers(
-    serve: Serve, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    serve, monkeypatch
+):
     monkeypatch.setattr(backend, "MOST_EDGES", 4)
     monkeypatch.setattr(backend, "SAMPLE", 4)
     outline = await (await serve(GRAPH, inverse={f"{E}q": f"{E}p"})).outline()
@@ -83,12 +80,12 @@ async def test_of_a_graph_that_a_store_cannot_count_the_first_triples_are_a_samp
     assert {relation.edges for relation in outline.relations} == {None}
 
 
-def counts_as(store: SparqlBackend, count: Callable[[float | None], Awaitable[None]]) -> None:
+def counts_as(store, count):
     """Have a function waited for before each query that counts; it gets the query's seconds."""
     dataset: Any = store._store.dataset
     ask = dataset.reply
 
-    async def reply(query: str, seconds: float | None = None) -> Reply:
+    async def reply(query, seconds=None):
         if "COUNT(" in query:
             await count(seconds)
         answer: Reply = await ask(query, seconds)
@@ -99,9 +96,9 @@ def counts_as(store: SparqlBackend, count: Callable[[float | None], Awaitable[No
 
 @pytest.mark.parametrize("more", ["", f"<{E}n1> <{E}q> <{E}bare> ."], ids=["typed", "untyped"])
 async def test_an_endpoint_that_does_not_count_has_the_same_lists_and_a_sample(
-    serve: Serve, monkeypatch: pytest.MonkeyPatch, more: str
-) -> None:
-    async def refuse(_: float | None) -> None:
+    serve, monkeypatch, more
+):
+    async def refuse(_):
         raise Refused("COUNT is not supported", 400)
 
     monkeypatch.setattr(backend, "MOST_EDGES", 4)
@@ -121,11 +118,11 @@ async def test_an_endpoint_that_does_not_count_has_the_same_lists_and_a_sample(
 
 
 async def test_a_first_count_that_takes_a_minute_delays_the_lists_little_and_no_later_count(
-    serve: Serve, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    serve, monkeypatch
+):
     late = iter([True])
 
-    async def hang_once(seconds: float | None) -> None:
+    async def hang_once(seconds):
         if next(late, False):
             await asyncio.sleep(seconds or 60)
             raise TooSlow("the time for one query is up")
@@ -143,9 +140,7 @@ async def test_a_first_count_that_takes_a_minute_delays_the_lists_little_and_no_
     assert outline.node_counts == {f"{E}T": 3, f"{E}U": 3}
 
 
-async def test_of_60_000_relations_the_most_frequent_are_told_from_counts_of_all(
-    serve: Serve,
-) -> None:
+async def test_of_60_000_relations_the_most_frequent_are_told_from_counts_of_all(serve):
     nodes = [f"<{E}n{n}> <{TYPE}> <{E}T{n % 200}> ." for n in range(201)]
     edges = (
         f"<{E}n{n % 200}> <{E}p{n // 200}> <{E}n{(n * 7 + n // 200) % 200}> ."

@@ -1,14 +1,10 @@
 """Partial rings and selected metadata keys: what queries read, and that results are the same."""
 
-from __future__ import annotations
-
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
 from bfsql.models.parts import only, part_of
-from bfsql_sparql import SparqlBackend
 
 E = "http://example.org/"
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
@@ -18,11 +14,8 @@ ALIAS = "http://www.w3.org/2004/02/skos/core#altLabel"
 INTEGER = "http://www.w3.org/2001/XMLSchema#integer"
 DOUBLE = "http://www.w3.org/2001/XMLSchema#double"
 
-Serve = Callable[..., Awaitable[SparqlBackend]]
-TextsOf = Callable[[SparqlBackend], list[str]]
 
-
-def triple(s: str, p: str, o: str) -> str:
+def triple(s, p, o):
     return f"<{E}{s}> <{E}{p}> <{E}{o}> ."
 
 
@@ -81,7 +74,7 @@ EDGE_KEYS: tuple[set[str], ...] = (
 )
 
 
-async def assert_same(backend: SparqlBackend) -> None:
+async def assert_same(backend):
     """Check that parts are what core would keep of the whole."""
     for asked in ([f"{E}n1"], IDS):
         ring = await backend.edges_batch(asked)
@@ -101,13 +94,13 @@ async def assert_same(backend: SparqlBackend) -> None:
 
 
 @pytest.mark.parametrize("inverse", [{}, {f"{E}hasPart": f"{E}partOf"}], ids=["plain", "inverse"])
-async def test_a_part_is_what_core_would_keep(serve_each: Serve, inverse: dict[str, str]) -> None:
+async def test_a_part_is_what_core_would_keep(serve_each, inverse):
     await assert_same(
         await serve_each(GRAPH, inverse=inverse, confidence_property=[f"{E}certainty"])
     )
 
 
-async def test_a_step_reads_only_the_edges_that_it_names(serve: Serve, texts_of: TextsOf) -> None:
+async def test_a_step_reads_only_the_edges_that_it_names(serve, texts_of):
     backend = await serve(GRAPH)
     texts = texts_of(backend)
     assert await backend.edges_batch([f"{E}n1"], predicates=[f"{E}p"], direction="out")
@@ -126,14 +119,14 @@ async def test_a_step_reads_only_the_edges_that_it_names(serve: Serve, texts_of:
     assert not any("DROP ALL" in text for text in texts)
 
 
-async def test_a_part_of_a_hub_is_read_in_windows(serve: Serve) -> None:
+async def test_a_part_of_a_hub_is_read_in_windows(serve):
     lines = [triple("hub", "pq"[i % 2], f"n{i}") for i in range(300)]
     backend = await serve("\n".join(lines), page_size=100, batch_size=5)
     found = await backend.edges_batch([f"{E}hub"], predicates=[f"{E}p"], direction="out")
     assert sorted(found) == sorted((f"{E}hub", f"{E}p", f"{E}n{i}") for i in range(0, 300, 2))
 
 
-async def test_only_the_properties_of_the_keys_are_read(serve: Serve, texts_of: TextsOf) -> None:
+async def test_only_the_properties_of_the_keys_are_read(serve, texts_of):
     backend = await serve(GRAPH, confidence_property=[f"{E}certainty"])
     texts = texts_of(backend)
     found = await backend.metadata_for_nodes_batch([f"{E}n1"], [f"{E}year"])

@@ -3,7 +3,6 @@
 import asyncio
 import sys
 import time
-from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from importlib.metadata import version
@@ -14,19 +13,12 @@ from bfsql import call
 from bfsql.errors import ConfigurationError, StoreError, StoreUnavailable
 from bfsql_sparql import SparqlBackend
 from bfsql_sparql.dataset import TooSlow, truth
-from bfsql_sparql.endpoint import Endpoint
-from bfsql_test_support.servers.bad_endpoint import BadEndpoint
 from bfsql_test_support.servers.bad_replies import Reply, boolean, refused, reset, silence
-from bfsql_test_support.servers.oxigraph import OxigraphServer
-
-Opened = Callable[..., Awaitable[Endpoint]]
 
 YES = boolean(True)
 
 
-async def test_requests_name_the_project_and_whom_to_write_to(
-    bad_endpoint: BadEndpoint, opened: Opened
-) -> None:
+async def test_requests_name_the_project_and_whom_to_write_to(bad_endpoint, opened):
     await (await opened(bad_endpoint.url, contact="mailto:me@x.test")).reply("ASK {}")
     await (await opened(bad_endpoint.url)).reply("ASK {}")
     named = f"bfsql-sparql/{version('bfsql-sparql')}"
@@ -35,20 +27,18 @@ async def test_requests_name_the_project_and_whom_to_write_to(
 
 
 @pytest.mark.parametrize("contact", ["Ünal <u@x.test>", "a\r\nX-Other: b"])
-async def test_a_contact_that_fits_no_header_is_refused(opened: Opened, contact: str) -> None:
+async def test_a_contact_that_fits_no_header_is_refused(opened, contact):
     with pytest.raises(ConfigurationError, match=r"contact is .*in ASCII, on one line"):
         await opened("http://127.0.0.1:9/sparql", contact=contact)
 
 
-async def test_no_more_are_asked_at_once_than_the_setting_says(
-    bad_endpoint: BadEndpoint, opened: Opened
-) -> None:
+async def test_no_more_are_asked_at_once_than_the_setting_says(bad_endpoint, opened):
     endpoint = await opened(bad_endpoint.always(silence(0.1, YES)).url, max_concurrent=2)
     await asyncio.gather(*(endpoint.reply("ASK {}") for _ in range(6)))
     assert bad_endpoint.most_at_once == 2
 
 
-async def test_requests_start_a_delay_apart(bad_endpoint: BadEndpoint, opened: Opened) -> None:
+async def test_requests_start_a_delay_apart(bad_endpoint, opened):
     endpoint = await opened(bad_endpoint.always(YES).url, request_delay=0.5)
     began = time.monotonic()
     await asyncio.gather(*(endpoint.reply("ASK {}") for _ in range(4)))
@@ -58,16 +48,14 @@ async def test_requests_start_a_delay_apart(bad_endpoint: BadEndpoint, opened: O
 
 
 @pytest.mark.parametrize("status", [429, 502, 503, 504])
-async def test_retry_after_is_obeyed_and_then_the_answer_comes(
-    bad_endpoint: BadEndpoint, opened: Opened, status: int
-) -> None:
+async def test_retry_after_is_obeyed_and_then_the_answer_comes(bad_endpoint, opened, status):
     bad_endpoint.then(refused(status, "busy", retry_after="1")).always(YES)
     assert truth((await (await opened(bad_endpoint.url)).reply("ASK {}")).body)
     first, second = bad_endpoint.requests
     assert second.when - first.when > 0.95
 
 
-async def test_retry_after_may_be_a_date(bad_endpoint: BadEndpoint, opened: Opened) -> None:
+async def test_retry_after_may_be_a_date(bad_endpoint, opened):
     soon = format_datetime(datetime.now(UTC) + timedelta(seconds=2), usegmt=True)
     bad_endpoint.then(refused(503, retry_after=soon)).always(YES)
     assert truth((await (await opened(bad_endpoint.url)).reply("ASK {}")).body)
@@ -75,9 +63,7 @@ async def test_retry_after_may_be_a_date(bad_endpoint: BadEndpoint, opened: Open
     assert second.when - first.when > 0.5
 
 
-async def test_retry_after_holds_all_other_requests_too(
-    bad_endpoint: BadEndpoint, opened: Opened
-) -> None:
+async def test_retry_after_holds_all_other_requests_too(bad_endpoint, opened):
     bad_endpoint.then(refused(429, retry_after="1")).always(YES)
     endpoint = await opened(bad_endpoint.url)
     first = asyncio.create_task(endpoint.reply("ASK {}"))
@@ -89,9 +75,7 @@ async def test_retry_after_holds_all_other_requests_too(
     assert len(later) == 3
 
 
-async def test_a_wait_that_ends_after_the_deadline_is_not_begun(
-    bad_endpoint: BadEndpoint, opened: Opened
-) -> None:
+async def test_a_wait_that_ends_after_the_deadline_is_not_begun(bad_endpoint, opened):
     bad_endpoint.always(refused(429, "Too many", retry_after="60"))
     endpoint = await opened(bad_endpoint.url)
     began = time.monotonic()
@@ -109,8 +93,8 @@ async def test_a_wait_that_ends_after_the_deadline_is_not_begun(
 
 @pytest.mark.parametrize("status", [429, 502, 503, 520])
 async def test_what_may_pass_is_asked_again_as_often_as_the_setting_says(
-    bad_endpoint: BadEndpoint, opened: Opened, status: int
-) -> None:
+    bad_endpoint, opened, status
+):
     bad_endpoint.always(refused(status, "busy"))
     with pytest.raises(StoreUnavailable, match=f"too busy.*{status}, 'busy'"):
         await (await opened(bad_endpoint.url, retries=1)).reply("ASK {}")
@@ -119,18 +103,14 @@ async def test_what_may_pass_is_asked_again_as_often_as_the_setting_says(
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 500])
-async def test_what_will_not_pass_is_not_asked_again(
-    bad_endpoint: BadEndpoint, opened: Opened, status: int
-) -> None:
+async def test_what_will_not_pass_is_not_asked_again(bad_endpoint, opened, status):
     bad_endpoint.always(refused(status, "no", retry_after="0"))
     with pytest.raises(StoreError):
         await (await opened(bad_endpoint.url)).reply("ASK {}")
     assert len(bad_endpoint.requests) == 1
 
 
-async def test_a_connection_that_broke_off_is_made_again_at_once(
-    bad_endpoint: BadEndpoint, opened: Opened, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_connection_that_broke_off_is_made_again_at_once(bad_endpoint, opened, monkeypatch):
     retrying = sys.modules["bfsql.http.retry"]  # the package has a function of the same name
     monkeypatch.setattr(retrying, "backoff", lambda _: 60.0)
     bad_endpoint.then(YES, reset(), Reply(None, ending="close")).always(YES)
@@ -142,18 +122,14 @@ async def test_a_connection_that_broke_off_is_made_again_at_once(
     assert times[-1] - times[1] < 30
 
 
-async def test_a_connection_that_always_breaks_off_is_reported(
-    bad_endpoint: BadEndpoint, opened: Opened
-) -> None:
+async def test_a_connection_that_always_breaks_off_is_reported(bad_endpoint, opened):
     endpoint = await opened(bad_endpoint.always(reset()).url)
     with pytest.raises(StoreUnavailable, match="closed the connection"):
         await endpoint.reply("ASK {}")
     assert len(bad_endpoint.requests) == 3
 
 
-async def test_a_ping_is_sent_once_and_waits_for_no_pause(
-    bad_endpoint: BadEndpoint, opened: Opened
-) -> None:
+async def test_a_ping_is_sent_once_and_waits_for_no_pause(bad_endpoint, opened):
     endpoint = await opened(bad_endpoint.url)
     bad_endpoint.always(refused(429, "busy", retry_after="3600"))
     with pytest.raises(StoreUnavailable) as limited:
@@ -167,7 +143,7 @@ async def test_a_ping_is_sent_once_and_waits_for_no_pause(
     await endpoint.reply("ASK {}", 0.5)  # the pause is over for all queries
 
 
-async def test_requests_carry_the_id_of_the_call(bad_endpoint: BadEndpoint, opened: Opened) -> None:
+async def test_requests_carry_the_id_of_the_call(bad_endpoint, opened):
     endpoint = await opened(bad_endpoint.always(YES).url)
     with call.scope(request_id="one-1"):
         await endpoint.reply("ASK {}")
@@ -176,10 +152,8 @@ async def test_requests_carry_the_id_of_the_call(bad_endpoint: BadEndpoint, open
     assert ids == ["one-1", None]
 
 
-async def test_an_endpoint_that_takes_updates_is_reported(
-    oxigraph: OxigraphServer, bad_endpoint: BadEndpoint
-) -> None:
-    async def reason(**settings: str) -> str | None:
+async def test_an_endpoint_that_takes_updates_is_reported(oxigraph, bad_endpoint):
+    async def reason(**settings):
         backend = await SparqlBackend.create(**settings)
         try:
             return await backend.may_write()

@@ -3,15 +3,12 @@
 import asyncio
 import tempfile
 from collections import defaultdict
-from collections.abc import Callable
-from collections.abc import Mapping as Named
 from pathlib import Path
 from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bfsql.abc import GraphDbInterface
 from bfsql.memory import MemoryBackend
 from bfsql.models import NodeRecord, Refusal, SourceAccount
 from bfsql.models.merge import sorted_union
@@ -67,12 +64,12 @@ TRIPLES = st.one_of(
 )
 
 
-def _quoted(text: str) -> str:
+def _quoted(text):
     """A literal of N-Triples, with all characters escaped that are not alphanumeric."""
     return '"' + "".join(c if c.isalnum() else f"\\U{ord(c):08x}" for c in text) + '"'
 
 
-def _reference(file: Path) -> MemoryBackend:
+def _reference(file):
     account = SourceAccount(str(file), "ntriples")
     found = open_rdf(file, SourceOptions(), account)
     records: list[Any] = [one for one in found if not isinstance(one, Refusal)]
@@ -85,10 +82,7 @@ def _reference(file: Path) -> MemoryBackend:
     return MemoryBackend([*first, *records])
 
 
-IRI = Callable[[str], str | None]
-
-
-def _comparable(metadata: Named[str, Any], iri_of: IRI) -> dict[str | None, Any]:
+def _comparable(metadata, iri_of):
     """Keys as IRIs, and names as a set: which label is the name depends on the file's order."""
     names = [metadata[key] for key in ("name",) if key in metadata]
     types = [iri_of(name) for name in metadata.get("other_types", [])]
@@ -99,7 +93,7 @@ def _comparable(metadata: Named[str, Any], iri_of: IRI) -> dict[str | None, Any]
     }
 
 
-async def _told(backend: GraphDbInterface, asked: list[str], iri_of: IRI) -> list[Any]:
+async def _told(backend, asked, iri_of):
     """Everything that a backend returns about some nodes, with IRIs in place of ids."""
     nodes = {iri_of(n.id): iri_of(n.entity_type) for n in await backend.get_nodes_batch(asked)}
     edges = {tuple(map(iri_of, edge)) for edge in await backend.edges_batch(asked)}
@@ -111,14 +105,14 @@ async def _told(backend: GraphDbInterface, asked: list[str], iri_of: IRI) -> lis
     ]
 
 
-async def _backend(file: Path) -> SparqlBackend:
+async def _backend(file):
     told = SparqlSettings(data=[str(file)], language=["all"])
     files = await Files.open(told)
     mapping = RdfMapping.of(told, files.prefixes)
     return SparqlBackend(await Store.open(files, mapping, told))
 
 
-async def _same(file: Path) -> None:
+async def _same(file):
     reference = _reference(file)
     backend = await _backend(file)
     try:
@@ -133,9 +127,7 @@ async def _same(file: Path) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(triples=st.lists(TRIPLES, min_size=1, max_size=30))
-def test_any_graph_of_iris_and_literals_is_read_as_the_source_reads_it(
-    triples: list[tuple[str, str, str]],
-) -> None:
+def test_any_graph_of_iris_and_literals_is_read_as_the_source_reads_it(triples):
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "graph.nt"
         file.write_text("".join(f"{' '.join(triple)} .\n" for triple in triples), encoding="utf-8")

@@ -5,27 +5,21 @@ These servers cannot be run here: QLever, Amazon Neptune, Stardog and GraphDB.
 
 import asyncio
 import urllib.request
-from collections.abc import Awaitable, Callable
 from importlib.metadata import version
-from typing import Any
 from urllib.parse import parse_qs, urlencode
 
 import pytest
 from SPARQLWrapper import ASK, JSON, POST, SELECT, SPARQLWrapper
 
-from bfsql_sparql.endpoint import Endpoint
 from bfsql_sparql.request import query_request
 from bfsql_sparql.settings import SparqlSettings, with_preset
-from bfsql_test_support.servers.bad_endpoint import BadEndpoint
-
-Opened = Callable[..., Awaitable[Endpoint]]
 
 QUERY = "SELECT ?s WHERE { ?s ?p 'ü & \"' }"
 
 
 async def test_a_query_is_a_form_by_post_that_asks_for_json_as_the_standard_says(
-    bad_endpoint: BadEndpoint, opened: Opened
-) -> None:
+    bad_endpoint, opened
+):
     """SPARQL 1.1 Protocol 2.1.2, which all of the servers accept."""
     await (await opened(bad_endpoint.url)).reply(QUERY)
     (asked,) = bad_endpoint.requests
@@ -41,9 +35,7 @@ async def test_a_query_is_a_form_by_post_that_asks_for_json_as_the_standard_says
 # documentation does not name. So the requirement on SPARQLWrapper has an upper bound.
 
 
-async def test_a_request_of_sparqlwrapper_is_one_that_is_made_by_hand(
-    bad_endpoint: BadEndpoint, opened: Opened
-) -> None:
+async def test_a_request_of_sparqlwrapper_is_one_that_is_made_by_hand(bad_endpoint, opened):
     await (await opened(bad_endpoint.url, parameter={"soft": "limit & more"})).reply(QUERY)
     form = urlencode({"soft": "limit & more", "query": QUERY}).encode()
     accepted = "application/sparql-results+json,application/json,text/javascript"
@@ -61,7 +53,7 @@ async def test_a_request_of_sparqlwrapper_is_one_that_is_made_by_hand(
     assert {name.lower() for name in made.headers} - {*map(str.lower, wanted.headers)} <= added
 
 
-def test_create_request_sends_nothing_and_gives_a_request_of_urllib() -> None:
+def test_create_request_sends_nothing_and_gives_a_request_of_urllib():
     wrapper = SPARQLWrapper("http://127.0.0.1:9/sparql")  # where nothing answers
     wrapper.setMethod(POST)
     wrapper.setOnlyConneg(True)
@@ -73,7 +65,7 @@ def test_create_request_sends_nothing_and_gives_a_request_of_urllib() -> None:
     assert dict(made.header_items())["Content-type"] == "application/x-www-form-urlencoded"
 
 
-def test_query_string_is_what_is_sent_and_query_type_what_it_is_taken_for() -> None:
+def test_query_string_is_what_is_sent_and_query_type_what_it_is_taken_for():
     query = "SELECT ?s { ?s ?p 'DROP ALL' }"
     wrapper = SPARQLWrapper("http://127.0.0.1:9/sparql", returnFormat=JSON)
     wrapper.setMethod(POST)
@@ -85,7 +77,7 @@ def test_query_string_is_what_is_sent_and_query_type_what_it_is_taken_for() -> N
         assert dict(made.header_items())["Accept"].startswith("application/sparql-results+json")
 
 
-def test_a_text_that_reads_like_an_update_is_sent_as_a_query() -> None:
+def test_a_text_that_reads_like_an_update_is_sent_as_a_query():
     url = "http://graph.x.test/sparql"
     for query in ("INSERT DATA { <a:a> <a:b> <a:c> }", "SELECT * { ?s ?p 'x' } # DROP ALL"):
         body = query_request(query, SparqlSettings(endpoint=url), url, 1.0).body
@@ -114,9 +106,7 @@ def test_a_text_that_reads_like_an_update_is_sent_as_a_query() -> None:
         ("wikidata", {}),
     ],
 )
-def test_each_preset_sends_the_time_limit_as_its_server_takes_it(
-    preset: str, fields: dict[str, Any]
-) -> None:
+def test_each_preset_sends_the_time_limit_as_its_server_takes_it(preset, fields):
     url = "http://graph.x.test/sparql"
     settings = with_preset(SparqlSettings(endpoint=url, preset=preset))
     made = query_request(QUERY, settings, url, 29.5)

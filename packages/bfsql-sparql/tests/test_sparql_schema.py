@@ -2,32 +2,14 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
-from typing import Any
 
 import pytest
 
 from bfsql import call
 from bfsql.models.rdf import WELL_KNOWN
 from bfsql.models.rdf_types import UNTYPED, TypeRanking
-from bfsql_sparql.dataset import Rows
-from bfsql_sparql.endpoint import Endpoint
 from bfsql_test_support.hostile_files import HOSTILE
-from bfsql_test_support.servers.bad_endpoint import BadEndpoint
-from bfsql_test_support.servers.bad_replies import (
-    Asked,
-    Reply,
-    iri,
-    refused,
-    reset,
-    results,
-    silence,
-)
-from bfsql_test_support.servers.oxigraph import OxigraphServer
-from bfsql_test_support.servers.virtuoso import VirtuosoServer
-
-Looks = Callable[..., Awaitable[Any]]
-Opened = Callable[..., Awaitable[Endpoint]]
+from bfsql_test_support.servers.bad_replies import Reply, iri, refused, reset, results, silence
 
 TYPE = f"<{WELL_KNOWN['rdf']}type>"
 LABEL = f"<{WELL_KNOWN['rdfs']}label>"
@@ -53,25 +35,25 @@ _:food <http://x.test/madeOf> <http://x.test/rex> .
 """
 
 
-async def test_types_are_those_that_are_the_one_of_a_node(filled: Looks) -> None:
+async def test_types_are_those_that_are_the_one_of_a_node(filled):
     store = await filled(ZOO, prefix=PREFIX)
     assert await store.schema.entity_types() == ["owl:Class", "x:Cat", "x:Dog"]
     assert await store.schema.comprehensive()
 
 
-async def test_predicates_are_those_of_edges(filled: Looks) -> None:
+async def test_predicates_are_those_of_edges(filled):
     store = await filled(ZOO, prefix=PREFIX)
     wanted = ["rdfs:subClassOf", "x:chasedBy", "x:chases"]
     assert await store.schema.predicates() == wanted
 
 
-async def test_a_node_without_a_type_makes_thing_occur(filled: Looks) -> None:
+async def test_a_node_without_a_type_makes_thing_occur(filled):
     more = "<http://x.test/rex> <http://x.test/knows> <http://x.test/stranger> .\n"
     store = await filled(ZOO + more, prefix=PREFIX)
     assert await store.schema.entity_types() == ["owl:Class", "owl:Thing", "x:Cat", "x:Dog"]
 
 
-async def test_a_node_has_a_type_by_any_of_the_properties(filled: Looks) -> None:
+async def test_a_node_has_a_type_by_any_of_the_properties(filled):
     more = "<http://x.test/rex> <http://x.test/knows> <http://x.test/newt> .\n"
     more += "<http://x.test/newt> <http://x.test/kind> <http://x.test/Newt> .\n"
     both = await filled(ZOO + more, prefix=PREFIX, type_property=["x:kind", "rdf:type"])
@@ -81,7 +63,7 @@ async def test_a_node_has_a_type_by_any_of_the_properties(filled: Looks) -> None
     assert "owl:Thing" in await one.schema.entity_types()
 
 
-async def test_settings_rule_what_is_listed(filled: Looks) -> None:
+async def test_settings_rule_what_is_listed(filled):
     store = await filled(
         ZOO,
         prefix=PREFIX,
@@ -97,14 +79,14 @@ async def test_settings_rule_what_is_listed(filled: Looks) -> None:
     assert await none.schema.predicates() == []
 
 
-async def test_an_empty_store_has_empty_lists(filled: Looks) -> None:
+async def test_an_empty_store_has_empty_lists(filled):
     store = await filled("")
     assert await store.schema.entity_types() == []
     assert await store.schema.predicates() == []
     assert await store.schema.comprehensive()
 
 
-async def test_lists_are_asked_afresh(oxigraph: OxigraphServer, look: Looks) -> None:
+async def test_lists_are_asked_afresh(oxigraph, look):
     oxigraph.clear()
     oxigraph.load(ZOO)
     store = await look(endpoint=oxigraph.query_url, prefix=PREFIX)
@@ -113,14 +95,12 @@ async def test_lists_are_asked_afresh(oxigraph: OxigraphServer, look: Looks) -> 
     assert "x:Bird" in await store.schema.entity_types()
 
 
-async def test_a_list_that_is_being_read_is_waited_for_and_not_read_again(
-    filled: Looks, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_list_that_is_being_read_is_waited_for_and_not_read_again(filled, monkeypatch):
     store = await filled(ZOO, prefix=PREFIX)
     dataset, asked = store.schema._dataset, []
     select = dataset.select
 
-    async def watched(query: str, seconds: float) -> Rows | None:
+    async def watched(query, seconds):
         asked.append(query)
         return await select(query, seconds)
 
@@ -136,7 +116,7 @@ async def test_a_list_that_is_being_read_is_waited_for_and_not_read_again(
 # --- samples ----------------------------------------------------------------
 
 
-async def test_where_distinct_is_not_safe_the_lists_are_samples_and_say_so(filled: Looks) -> None:
+async def test_where_distinct_is_not_safe_the_lists_are_samples_and_say_so(filled):
     store = await filled(ZOO, prefix=PREFIX, distinct=False)
     assert {"x:Cat", "x:Dog"} <= set(await store.schema.entity_types())
     assert {"x:chases", "x:chasedBy"} <= set(await store.schema.predicates())
@@ -147,13 +127,13 @@ async def test_where_distinct_is_not_safe_the_lists_are_samples_and_say_so(fille
     assert "--probe-seed" in advice
 
 
-async def test_a_sample_starts_from_the_seeds(filled: Looks) -> None:
+async def test_a_sample_starts_from_the_seeds(filled):
     store = await filled(ZOO, prefix=PREFIX, distinct=False, probe_seed=["x:tom"])
     assert {"x:Cat", "x:Dog"} <= set(await store.schema.entity_types())
     assert {"x:chases", "x:chasedBy"} <= set(await store.schema.predicates())
 
 
-async def test_a_sample_takes_what_the_store_publishes_of_itself(filled: Looks) -> None:
+async def test_a_sample_takes_what_the_store_publishes_of_itself(filled):
     void = WELL_KNOWN["void"]
     told = f"""\
 <http://x.test/part> <{void}class> <http://x.test/Published> .
@@ -178,10 +158,8 @@ DESCRIPTION = f"""\
 LONG_IRI = HOSTILE["a long IRI in Turtle"][1]
 
 
-async def test_a_sample_takes_what_the_service_description_names(
-    bad_endpoint: BadEndpoint, look: Looks
-) -> None:
-    def behave(request: Asked) -> Reply:
+async def test_a_sample_takes_what_the_service_description_names(bad_endpoint, look):
+    def behave(request):
         if request.method == "GET":
             assert request.headers["Accept"] == "text/turtle"
             assert request.fields == {}
@@ -209,9 +187,7 @@ async def test_a_sample_takes_what_the_service_description_names(
         reset(),
     ],
 )
-async def test_a_description_that_is_none_is_no_fault(
-    said: Reply, bad_endpoint: BadEndpoint, look: Looks
-) -> None:
+async def test_a_description_that_is_none_is_no_fault(said, bad_endpoint, look):
     bad_endpoint.always(
         lambda request: said if request.method == "GET" else results(variables=["s"])
     )
@@ -221,16 +197,12 @@ async def test_a_description_that_is_none_is_no_fault(
 
 
 @pytest.mark.parametrize("name", ["oxigraph", "virtuoso"])
-async def test_real_servers_describe_themselves(
-    name: str, request: pytest.FixtureRequest, opened: Opened
-) -> None:
+async def test_real_servers_describe_themselves(name, request, opened):
     endpoint = await opened(request.getfixturevalue(name).query_url)
     assert b"sparql-service-description#" in (await endpoint.description(10) or b"")
 
 
-async def test_a_list_that_virtuoso_cut_is_a_sample(
-    small_virtuoso: VirtuosoServer, look: Looks
-) -> None:
+async def test_a_list_that_virtuoso_cut_is_a_sample(small_virtuoso, look):
     small_virtuoso.clear()
     many = (f"<http://x.test/n{n}> {TYPE} <http://x.test/T{n}> .\n" for n in range(1_200))
     small_virtuoso.load("".join(many))
@@ -241,10 +213,8 @@ async def test_a_list_that_virtuoso_cut_is_a_sample(
 
 
 @pytest.mark.parametrize("how", ["refused", "slow"])
-async def test_a_store_that_does_not_list_is_sampled_within_the_time(
-    how: str, bad_endpoint: BadEndpoint, look: Looks
-) -> None:
-    def behave(request: Asked) -> Reply:
+async def test_a_store_that_does_not_list_is_sampled_within_the_time(how, bad_endpoint, look):
+    def behave(request):
         query = request.query
         if "LIMIT 10001" in query:
             return refused(400, "too dear") if how == "refused" else silence(30)
@@ -262,9 +232,7 @@ async def test_a_store_that_does_not_list_is_sampled_within_the_time(
     assert not await store.schema.comprehensive()
 
 
-async def test_a_silent_store_holds_no_list_longer_than_its_time(
-    bad_endpoint: BadEndpoint, look: Looks
-) -> None:
+async def test_a_silent_store_holds_no_list_longer_than_its_time(bad_endpoint, look):
     bad_endpoint.always(results(variables=["s"]))
     store = await look(endpoint=bad_endpoint.url, schema_timeout=0.5, search="contains")
     bad_endpoint.always(silence(30))
@@ -279,7 +247,7 @@ async def test_a_silent_store_holds_no_list_longer_than_its_time(
 # --- capabilities and classes -----------------------------------------------
 
 
-async def test_it_is_found_out_which_statements_occur(filled: Looks) -> None:
+async def test_it_is_found_out_which_statements_occur(filled):
     assert (await filled(ZOO)).store.capabilities.statements == frozenset()
     rdf = WELL_KNOWN["rdf"]
     reified = f"""\
@@ -293,10 +261,8 @@ _:r <{rdf}object> <http://x.test/tom> .
     ).store.capabilities.statements == frozenset()
 
 
-async def test_a_schema_opens_on_a_store_that_refuses_everything_else(
-    bad_endpoint: BadEndpoint, look: Looks
-) -> None:
-    def behave(request: Asked) -> Reply:
+async def test_a_schema_opens_on_a_store_that_refuses_everything_else(bad_endpoint, look):
+    def behave(request):
         plain = request.query == "ASK { }"
         return Reply(body=b'{"head": {}, "boolean": true}') if plain else refused(400, "no")
 
@@ -307,7 +273,7 @@ async def test_a_schema_opens_on_a_store_that_refuses_everything_else(
     assert not await store.schema.comprehensive()
 
 
-def test_the_most_specific_type_counts() -> None:
+def test_the_most_specific_type_counts():
     above = [("Poodle", "Dog"), ("Dog", "Animal"), ("Cat", "Animal"), ("Poodle", "Animal")]
     ranking = TypeRanking(above=above)
     assert ranking.ranked(["Animal", "Dog", "Poodle"]) == ["Poodle", "Dog", "Animal"]
@@ -318,6 +284,6 @@ def test_the_most_specific_type_counts() -> None:
     assert TypeRanking((), ["Ani"], above).ranked(["Poodle", "Animal"])[0] == "Animal"
 
 
-def test_classes_in_a_circle_have_a_depth() -> None:
+def test_classes_in_a_circle_have_a_depth():
     ranking = TypeRanking(above=[("A", "B"), ("B", "A"), ("C", "A")])
     assert (ranking.depth("A"), ranking.depth("B"), ranking.depth("C")) == (1, 1, 2)

@@ -1,8 +1,6 @@
 """Search: results, their order, the methods used, and timeouts."""
 
 import time
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
 
 import pytest
 
@@ -16,17 +14,7 @@ from bfsql_sparql.dialects import DIALECTS, search_terms
 from bfsql_sparql.mapping import RdfMapping
 from bfsql_sparql.settings import SparqlSettings
 from bfsql_test_support.depth import THOROUGH
-from bfsql_test_support.servers.bad_endpoint import BadEndpoint
-from bfsql_test_support.servers.bad_replies import (
-    Asked,
-    Reply,
-    iri,
-    literal,
-    refused,
-    results,
-    silence,
-)
-from bfsql_test_support.servers.virtuoso import VirtuosoServer
+from bfsql_test_support.servers.bad_replies import iri, literal, refused, results, silence
 from bfsql_testing.conformance.graphs import HOSTILE, crowd
 
 TYPE = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
@@ -52,17 +40,15 @@ ODD = (
     *("it's", "{", "}", "<", ">", "?s ?p ?o", "\n", "x" * 16_000, "word " * 3_000, "a\0b"),
 )
 
-Looks = Callable[..., Awaitable[Any]]
-
 
 @pytest.fixture
-def odd(request: pytest.FixtureRequest) -> Sequence[str]:
+def odd(request):
     """Odd texts to search in a store of `filled`: all in files, and each on one of the servers."""
     store = request.node.callspec.params["filled"]
     return ODD if THOROUGH or store == "files" else ODD[SERVERS.index(store) :: len(SERVERS)]
 
 
-async def test_ids_come_first_then_names_then_parts_of_names(filled: Looks) -> None:
+async def test_ids_come_first_then_names_then_parts_of_names(filled):
     store = await filled(PETS)
     assert await store.ids("Rex") == ["http://x.test/b", "http://x.test/a"]
     assert await store.ids("rex") == ["http://x.test/b", "http://x.test/a"]
@@ -71,7 +57,7 @@ async def test_ids_come_first_then_names_then_parts_of_names(filled: Looks) -> N
     assert await store.ids("big app") == ["dbr:New_York"]
 
 
-async def test_an_id_is_found_in_each_of_its_spellings(filled: Looks) -> None:
+async def test_an_id_is_found_in_each_of_its_spellings(filled):
     store = await filled(PETS, prefix={"x": "http://x.test/"})
     for spelling in ("x:a", "<http://x.test/a>", "http://x.test/a", " x:a ", "a"):
         assert (await store.ids(spelling))[:1] == ["x:a"], spelling
@@ -79,25 +65,25 @@ async def test_an_id_is_found_in_each_of_its_spellings(filled: Looks) -> None:
         assert await store.ids(spelling) == ["dbr:New_York"], spelling
 
 
-async def test_an_id_without_name_or_type_is_found(filled: Looks) -> None:
+async def test_an_id_without_name_or_type_is_found(filled):
     store = await filled(PETS)
     assert await store.ids("http://x.test/c") == ["http://x.test/c"]
     assert await store.ids("http://x.test/onlyAnObject") == ["http://x.test/onlyAnObject"]
     assert await store.ids("http://x.test/nothing") == []
 
 
-async def test_a_part_of_an_id_is_found_where_no_name_has_it(filled: Looks) -> None:
+async def test_a_part_of_an_id_is_found_where_no_name_has_it(filled):
     store = await filled(f'<http://x.test/GreatWall> <http://x.test/long> "yes" .\n{PETS}')
     assert await store.ids("greatw") == ["http://x.test/GreatWall"]
 
 
-async def test_a_candidate_has_its_type_and_its_name_in_the_best_language(filled: Looks) -> None:
+async def test_a_candidate_has_its_type_and_its_name_in_the_best_language(filled):
     store = await filled(PETS, language=["de", "en"])
     (found,) = await store.search("good boy")
     assert (found.entity_type, found.name) == ("http://x.test/Dog", "Hund Rex")
 
 
-async def test_types_are_those_that_count(filled: Looks) -> None:
+async def test_types_are_those_that_count(filled):
     store = await filled(PETS)
     assert await store.ids("rex", ["http://x.test/Cat"]) == ["http://x.test/b"]
     assert await store.ids("rex", ["http://x.test/Animal"]) == []
@@ -105,12 +91,12 @@ async def test_types_are_those_that_count(filled: Looks) -> None:
     assert await store.ids("rex", ["no such type"]) == []
 
 
-async def test_what_is_nowhere_is_not_found(filled: Looks) -> None:
+async def test_what_is_nowhere_is_not_found(filled):
     store = await filled(PETS)
     assert await store.ids("no such thing") == []
 
 
-async def test_a_misspelt_name_is_found_and_nothing_that_is_not_near(filled: Looks) -> None:
+async def test_a_misspelt_name_is_found_and_nothing_that_is_not_near(filled):
     names = ("Pumvesgrilmab", "Pumvesgrondol", "Tarvesgrilol", "Grilmab")
     store = await filled("".join(f'<http://x.test/{name}> {LABEL} "{name}" .\n' for name in names))
     for wrong in ("Pumvesgirlmab", "pumvesgrilmb", "Punvesgrilmap", "umvesgrillmab"):
@@ -119,7 +105,7 @@ async def test_a_misspelt_name_is_found_and_nothing_that_is_not_near(filled: Loo
     assert await store.ids("Pumvesgarlnob") == []
 
 
-async def test_what_shares_a_rare_word_is_found_where_nothing_has_all(filled: Looks) -> None:
+async def test_what_shares_a_rare_word_is_found_where_nothing_has_all(filled):
     names = ["Kelrud Centre", "Kelrudix Hall", *(f"Common Place {n}" for n in range(30))]
     store = await filled(
         "".join(f'<http://x.test/{n}> {LABEL} "{name}" .\n' for n, name in enumerate(names))
@@ -129,19 +115,19 @@ async def test_what_shares_a_rare_word_is_found_where_nothing_has_all(filled: Lo
     assert await store.ids("Common Institute Kelrud") == ["http://x.test/0"]
 
 
-async def test_words_run_together_or_split_are_found_with_a_typing_error(filled: Looks) -> None:
+async def test_words_run_together_or_split_are_found_with_a_typing_error(filled):
     store = await filled(f'<http://x.test/v> {LABEL} "Vanlam Chakel" .\n{PETS}')
     for wrong in ("VnalamChakel", "Vanlam Cha kel", "Van lam Chakle"):
         assert await store.ids(wrong) == ["http://x.test/v"], wrong
 
 
-async def test_accents_need_not_be_typed(filled: Looks) -> None:
+async def test_accents_need_not_be_typed(filled):
     store = await filled(PETS)
     assert await store.ids("cafe rex") == ["http://x.test/a"]
     assert await store.ids("caf\u00e9") == ["http://x.test/a"]
 
 
-async def test_a_crowd_is_ranked_as_the_reference_does(filled: Looks) -> None:
+async def test_a_crowd_is_ranked_as_the_reference_does(filled):
     records = [record for record in crowd() if isinstance(record, NodeRecord)]
     store = await filled(_ntriples(records))
     reference = MemoryBackend(records)
@@ -157,14 +143,14 @@ async def test_a_crowd_is_ranked_as_the_reference_does(filled: Looks) -> None:
         assert await store.search(query, types) == wanted, (query, types)
 
 
-async def test_no_text_makes_a_search_fail(filled: Looks, odd: Sequence[str]) -> None:
+async def test_no_text_makes_a_search_fail(filled, odd):
     store = await filled(PETS)
     for text in odd:
         await store.search(text)
     assert await store.ids("Rex") == ["http://x.test/b", "http://x.test/a"]
 
 
-async def test_a_hostile_name_is_found_to_the_letter(filled: Looks) -> None:
+async def test_a_hostile_name_is_found_to_the_letter(filled):
     odd = [text for text in HOSTILE if len(text) < 100 and text.strip() and "\0" not in text]
     records = [NodeRecord(f"n:{at}", "Odd", {"name": text}) for at, text in enumerate(odd)]
     store = await filled(_ntriples(records))
@@ -176,7 +162,7 @@ async def test_a_hostile_name_is_found_to_the_letter(filled: Looks) -> None:
 
 
 @pytest.mark.parametrize("filled", ["fuseki_text"], indirect=True)
-async def test_fuseki_with_an_index_is_asked_for_words(filled: Looks) -> None:
+async def test_fuseki_with_an_index_is_asked_for_words(filled):
     store = await filled(PETS)
     assert store.store.capabilities.search == "fuseki"
     assert await store.ids("boy good") == ["http://x.test/a"]
@@ -187,7 +173,7 @@ async def test_fuseki_with_an_index_is_asked_for_words(filled: Looks) -> None:
 
 
 @pytest.mark.parametrize("filled", ["virtuoso"], indirect=True)
-async def test_virtuoso_is_asked_for_words(filled: Looks) -> None:
+async def test_virtuoso_is_asked_for_words(filled):
     store = await filled(PETS)
     assert store.store.capabilities.search == "virtuoso"
     assert await store.ids("boy good") == ["http://x.test/a"]
@@ -196,10 +182,8 @@ async def test_virtuoso_is_asked_for_words(filled: Looks) -> None:
         await store.search(text)
 
 
-async def test_where_the_search_of_virtuoso_works_no_other_is_tried(
-    bad_endpoint: BadEndpoint, look: Looks
-) -> None:
-    def behave(request: Asked) -> Reply:
+async def test_where_the_search_of_virtuoso_works_no_other_is_tried(bad_endpoint, look):
+    def behave(request):
         if "SELECT ?label" in request.query:
             return results({"label": literal("The Big Apple")})
         return results({"s": iri("http://x.test/city")}) if "MAX(" in request.query else results()
@@ -212,13 +196,11 @@ async def test_where_the_search_of_virtuoso_works_no_other_is_tried(
     assert not any("text#query" in query for query in sent)
 
 
-async def test_a_search_of_literals_is_tried_with_the_property_of_one_label(
-    bad_endpoint: BadEndpoint, look: Looks
-) -> None:
+async def test_a_search_of_literals_is_tried_with_the_property_of_one_label(bad_endpoint, look):
     """Oxigraph begins with all labels if their properties are several: 0.3 s for 100,000 nodes."""
     known = {"label": literal("Quokka"), "label_by": iri("http://x.test/called")}
 
-    def behave(request: Asked) -> Reply:
+    def behave(request):
         if "SELECT ?label" in request.query:
             return results(known)
         is_found = "www.ontotext.com/fts" in request.query
@@ -234,9 +216,7 @@ async def test_a_search_of_literals_is_tried_with_the_property_of_one_label(
 
 
 @pytest.mark.parametrize("filled", ["virtuoso"], indirect=True)
-async def test_what_the_index_of_virtuoso_does_not_know_yet_is_found_without_it(
-    filled: Looks, virtuoso: VirtuosoServer
-) -> None:
+async def test_what_the_index_of_virtuoso_does_not_know_yet_is_found_without_it(filled, virtuoso):
     store = await filled(PETS)
     triple = f'<http://x.test/new> {LABEL} "Quokkalike" . <http://x.test/s> {LABEL} "Quokka" .'
     virtuoso.update(f"INSERT DATA {{ GRAPH <{virtuoso.graph}> {{ {triple} }} }}")
@@ -244,7 +224,7 @@ async def test_what_the_index_of_virtuoso_does_not_know_yet_is_found_without_it(
     assert await store.ids("quokka") == ["http://x.test/s", "http://x.test/new"]
 
 
-async def test_a_store_without_a_text_index_is_searched_all_the_same(filled: Looks) -> None:
+async def test_a_store_without_a_text_index_is_searched_all_the_same(filled):
     store = await filled(PETS, search="graphdb")
     assert await store.ids("good b") == ["http://x.test/a"]
 
@@ -278,9 +258,7 @@ SEARCHES = {name: one.search for name, one in DIALECTS.items() if one.search is 
 
 
 @pytest.mark.parametrize("dialect", SEARCHES)
-async def test_each_dialect_is_spoken_as_documented(
-    dialect: str, bad_endpoint: BadEndpoint, look: Looks
-) -> None:
+async def test_each_dialect_is_spoken_as_documented(dialect, bad_endpoint, look):
     bad_endpoint.always(_found)
     store = await look(endpoint=bad_endpoint.url, search=dialect, search_timeout=20)
     before = len(bad_endpoint.requests)
@@ -292,7 +270,7 @@ async def test_each_dialect_is_spoken_as_documented(
 
 
 @pytest.mark.parametrize("dialect", SEARCHES)
-def test_no_text_ends_a_quotation_in_any_dialect(dialect: str) -> None:
+def test_no_text_ends_a_quotation_in_any_dialect(dialect):
     mapping = RdfMapping.of(SparqlSettings())
     plain = SEARCHES[dialect](_asked("plain text"), mapping)
     for text in ODD:
@@ -303,7 +281,7 @@ def test_no_text_ends_a_quotation_in_any_dialect(dialect: str) -> None:
         assert made == _without_texts(plain), text
 
 
-def _asked(text: str) -> Any:
+def _asked(text):
     wanted = search_terms(text, 200)
     assert wanted is not None
     return wanted
@@ -312,10 +290,8 @@ def _asked(text: str) -> Any:
 # --- time -------------------------------------------------------------------
 
 
-async def test_when_time_is_up_the_exact_matches_are_given_and_it_is_said(
-    bad_endpoint: BadEndpoint, look: Looks
-) -> None:
-    def behave(request: Asked) -> Reply:
+async def test_when_time_is_up_the_exact_matches_are_given_and_it_is_said(bad_endpoint, look):
+    def behave(request):
         return silence(30) if "CONTAINS" in request.query else _found(request)
 
     bad_endpoint.always(behave)
@@ -333,10 +309,8 @@ async def test_when_time_is_up_the_exact_matches_are_given_and_it_is_said(
     assert scope.omissions[0].passing
 
 
-async def test_a_refused_full_text_search_is_followed_by_the_portable_one(
-    bad_endpoint: BadEndpoint, look: Looks
-) -> None:
-    def behave(request: Asked) -> Reply:
+async def test_a_refused_full_text_search_is_followed_by_the_portable_one(bad_endpoint, look):
+    def behave(request):
         if "bif:contains" in request.query:
             return refused(400, "Virtuoso 37000 Error XM029: Free-text expression, line 1")
         return _found(request) if "CONTAINS" in request.query else results(variables=["s"])
@@ -348,12 +322,12 @@ async def test_a_refused_full_text_search_is_followed_by_the_portable_one(
     assert scope.omissions == ()
 
 
-async def test_a_search_costs_a_handful_of_requests(filled: Looks) -> None:
+async def test_a_search_costs_a_handful_of_requests(filled):
     store = await filled(PETS)
     asked_for: list[str] = []
     reply = store.store.dataset.reply
 
-    async def counted(query: str, seconds: float | None = None) -> Any:
+    async def counted(query, seconds=None):
         asked_for.append(query)
         return await reply(query, seconds)
 
@@ -362,7 +336,7 @@ async def test_a_search_costs_a_handful_of_requests(filled: Looks) -> None:
     assert len(asked_for) == 3
 
 
-def _found(request: Asked) -> Reply:
+def _found(request):
     """One city with its name, for every query."""
     city = iri("http://x.test/city")
     label = iri("http://www.w3.org/2000/01/rdf-schema#label")
@@ -370,7 +344,7 @@ def _found(request: Asked) -> Reply:
     return results(row) if "?property" in request.query else results(variables=["s", "o"])
 
 
-def _without_texts(query: str) -> str:
+def _without_texts(query):
     """A query without the contents of its literals."""
     parts = []
     inside = escaped = False
@@ -382,10 +356,10 @@ def _without_texts(query: str) -> str:
     return "".join(parts)
 
 
-def _ntriples(records: list[NodeRecord]) -> str:
+def _ntriples(records):
     ids = RdfMapping.of(SparqlSettings()).ids
 
-    def escaped(text: str) -> str:
+    def escaped(text):
         return "".join(f"\\U{ord(letter):08X}" for letter in text)
 
     return "".join(

@@ -13,8 +13,7 @@ from bfsql_sparql.backend import open_dataset
 from bfsql_sparql.mapping import RdfMapping
 from bfsql_sparql.plugin import plugin
 from bfsql_sparql.settings import SparqlSettings, hint, with_preset
-from bfsql_test_support.servers.bad_endpoint import BadEndpoint
-from bfsql_test_support.servers.bad_replies import Asked, Reply, results
+from bfsql_test_support.servers.bad_replies import Reply, results
 
 TABLES = tomllib.loads(files("bfsql_sparql").joinpath("presets.toml").read_text("utf-8"))
 PUBLIC = ("dbpedia", "wikidata", "uniprot", "chembl")
@@ -25,14 +24,14 @@ SERVERS = (
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "sparql-presets.md"
 
 
-def test_the_presets_are_those_that_the_help_names() -> None:
+def test_the_presets_are_those_that_the_help_names():
     [named] = [option.help for option in options(SparqlSettings) if option.field == "preset"]
     assert set(TABLES) == {*PUBLIC, *SERVERS}
     assert all(name in named for name in TABLES)
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_each_preset_can_be_used(name: str) -> None:
+def test_each_preset_can_be_used(name):
     settings = with_preset(SparqlSettings(preset=name))
     assert (settings.endpoint is not None) == (name in PUBLIC)
     mapping = RdfMapping.of(settings)
@@ -42,7 +41,7 @@ def test_each_preset_can_be_used(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_a_preset_says_only_what_differs(name: str) -> None:
+def test_a_preset_says_only_what_differs(name):
     plain = SparqlSettings()
     settings = with_preset(SparqlSettings(preset=name))
     for key in TABLES[name].keys() - {"hint"}:
@@ -51,18 +50,18 @@ def test_a_preset_says_only_what_differs(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_each_preset_is_on_its_page(name: str) -> None:
+def test_each_preset_is_on_its_page(name):
     page = PAGE.read_text("utf-8")
     assert f"`{name}`" in page
 
 
-def test_no_preset_named_changes_nothing() -> None:
+def test_no_preset_named_changes_nothing():
     settings = SparqlSettings(endpoint="http://x.test/sparql")
     assert with_preset(settings) is settings
     assert hint(settings) is None
 
 
-def test_explicit_settings_win_over_the_preset() -> None:
+def test_explicit_settings_win_over_the_preset():
     given = SparqlSettings(
         preset="wikidata",
         endpoint="http://mirror.test/sparql",
@@ -79,7 +78,7 @@ def test_explicit_settings_win_over_the_preset() -> None:
     assert settings.preset == "wikidata"
 
 
-def test_mappings_are_joined() -> None:
+def test_mappings_are_joined():
     settings = with_preset(SparqlSettings(preset="chembl", prefix={"x": "http://x.test/"}))
     assert settings.prefix["x"] == "http://x.test/"
     assert settings.prefix["cco"] == "http://rdf.ebi.ac.uk/terms/chembl#"
@@ -87,13 +86,13 @@ def test_mappings_are_joined() -> None:
     assert own.prefix["cco"] == "http://x.test/"
 
 
-def test_files_take_the_place_of_the_endpoint_of_a_preset() -> None:
+def test_files_take_the_place_of_the_endpoint_of_a_preset():
     settings = with_preset(SparqlSettings(preset="wikidata", data=["part.ttl"]))
     assert settings.endpoint is None
     assert settings.type_property == ["wdt:P31"]
 
 
-def test_a_file_holds_more_presets(tmp_path: Path) -> None:
+def test_a_file_holds_more_presets(tmp_path):
     file = tmp_path / "more.toml"
     file.write_text(
         '[ours]\nendpoint = "http://ours.test/sparql"\nbatch-size = 7\nhint = "Be kind."\n'
@@ -107,7 +106,7 @@ def test_a_file_holds_more_presets(tmp_path: Path) -> None:
     assert mirror.search == "auto"
 
 
-def test_an_unknown_preset_is_reported_with_the_known_ones() -> None:
+def test_an_unknown_preset_is_reported_with_the_known_ones():
     with pytest.raises(ConfigurationError, match=r"'dbpdia'; the presets are: chembl, dbpedia"):
         with_preset(SparqlSettings(preset="dbpdia"))
 
@@ -122,7 +121,7 @@ def test_an_unknown_preset_is_reported_with_the_known_ones() -> None:
         ('ours = "http://x.test"\n', "no preset named 'ours'"),
     ],
 )
-def test_a_file_that_cannot_be_used_is_reported(text: str, said: str, tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_used_is_reported(text, said, tmp_path):
     file = tmp_path / "more.toml"
     file.write_text(text)
     with pytest.raises(ConfigurationError, match=said):
@@ -149,8 +148,8 @@ def test_a_file_that_cannot_be_used_is_reported(text: str, said: str, tmp_path: 
     ],
 )
 async def test_the_time_limit_goes_out_in_the_parameter_and_unit_of_the_server(
-    name: str, sent: str | None, bad_endpoint: BadEndpoint
-) -> None:
+    name, sent, bad_endpoint
+):
     bad_endpoint.always(_yes)
     given = SparqlSettings(preset=name, endpoint=bad_endpoint.url, request_delay=0)
     dataset = await open_dataset(with_preset(given))
@@ -162,12 +161,12 @@ async def test_the_time_limit_goes_out_in_the_parameter_and_unit_of_the_server(
     assert fields.get("timeout") == ([sent] if sent else None)
 
 
-def _yes(request: Asked) -> Reply:
+def _yes(request):
     yes = Reply(body=b'{"head": {}, "boolean": true}')
     return yes if request.query.startswith("ASK") else results(variables=["s"])
 
 
-def test_the_files_that_are_served_as_they_are_have_the_endings_of_rdf() -> None:
+def test_the_files_that_are_served_as_they_are_have_the_endings_of_rdf():
     endings = {e for format_ in RDF for e in FORMATS[format_].suffixes} - {".json"}
     assert plugin.files is not None
     assert set(plugin.files.sources) == endings | {f"{ending}.gz" for ending in endings}

@@ -2,7 +2,6 @@
 
 import pytest
 
-from bfsql_test_support.servers.oxigraph import OxigraphServer
 from bfsql_test_support.suites.user_files import ServerFilesSuite, Store
 
 
@@ -11,7 +10,7 @@ class TestUserFiles(ServerFilesSuite):
     ELSEWHERE = "--graph"
 
     @pytest.fixture
-    def store(self, oxigraph: OxigraphServer) -> Store:
+    def store(self, oxigraph):
         oxigraph.clear()
         read = ("--backend", "sparql", "--endpoint", oxigraph.query_url)
         return Store((*read, "--update-endpoint", oxigraph.update_url), read)
