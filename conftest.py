@@ -7,9 +7,11 @@ import gc
 import json
 import os
 import re
+import reprlib
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
@@ -303,6 +305,24 @@ def _no_loop_is_occupied(request: pytest.FixtureRequest) -> Iterator[None]:
     yield
     messages = occupied_loops.messages()
     assert not messages or request.node.get_closest_marker("occupies_loop"), messages
+
+
+@pytest.fixture
+def each() -> Iterator[Callable[..., AbstractContextManager[None]]]:
+    """Names the row that is asked; the rows that fail are reported together after the last."""
+    failures: list[BaseException] = []
+
+    @contextmanager
+    def each(*row: object) -> Iterator[None]:
+        try:
+            yield
+        except (Exception, pytest.fail.Exception) as failure:  # noqa: BLE001 - raised below
+            failure.add_note(f"row: {reprlib.repr(row)}")
+            failures.append(failure)
+
+    yield each
+    if failures:
+        raise BaseExceptionGroup("rows of the table", failures)
 
 
 @pytest.fixture(scope="session")

@@ -241,49 +241,48 @@ async def described(opened, pages, document, **settings):
     return await backend._source._document("http://ex.test/a")
 
 
-@pytest.mark.parametrize("form", FORMS)
-async def test_a_document_is_the_graph_that_rdflib_reads(form, opened, pages, tmp_path):
-    _, found = await described(opened, pages, FORMS[form], prefixes=PREFIXES)
-    statements = to_rdf(FORMS[form], rdflib.Graph(), base=EX)
-    short = Prefixes(PREFIXES).short
-    assert sorted(found.edges) == sorted(
-        (short(str(s)), short(str(p)), short(str(o)))
-        for s, p, o in statements.triples((None, None, None))
-        if isinstance(o, rdflib.URIRef) and p != rdflib.RDF.type
-    )
-    path = tmp_path / "document.jsonld"  # the same by `bfsql load`, which uses rdflib
-    path.write_text(json.dumps(FORMS[form]))
-    options = SourceOptions(prefixes=PREFIXES)
-    memory = MemoryBackend(r for r in read_all([path], options) if not isinstance(r, Refusal))
-    assert found.nodes
-    for entity_id, (entity_type, metadata) in found.nodes.items():
-        assert (await memory.get_node(entity_id)).entity_type == entity_type
-        assert await memory.metadata_for_node(entity_id) == metadata
+async def test_a_document_is_the_graph_that_rdflib_reads(each, opened, pages, tmp_path):
+    for form, document in FORMS.items():
+        with each(form):
+            _, found = await described(opened, pages, document, prefixes=PREFIXES)
+            statements = to_rdf(document, rdflib.Graph(), base=EX)
+            short = Prefixes(PREFIXES).short
+            assert sorted(found.edges) == sorted(
+                (short(str(s)), short(str(p)), short(str(o)))
+                for s, p, o in statements.triples((None, None, None))
+                if isinstance(o, rdflib.URIRef) and p != rdflib.RDF.type
+            )
+            path = tmp_path / "document.jsonld"  # the same by `bfsql load`, which uses rdflib
+            path.write_text(json.dumps(document))
+            options = SourceOptions(prefixes=PREFIXES)
+            memory = MemoryBackend(
+                r for r in read_all([path], options) if not isinstance(r, Refusal)
+            )
+            assert found.nodes
+            for entity_id, (entity_type, metadata) in found.nodes.items():
+                assert (await memory.get_node(entity_id)).entity_type == entity_type
+                assert await memory.metadata_for_node(entity_id) == metadata
 
 
-@pytest.mark.parametrize(
-    ("container", "value"),
-    [
+async def test_containers_of_two_kinds_are_read_where_rdflib_does_not(each, opened, pages):
+    for container, value in [
         (["@id", "@set"], {"ex:b": [{"name": "Ben"}], "ex:c": [{}]}),
         (["@type", "@set"], {"ex:Person": ["ex:b", {"@id": "ex:c"}]}),
         (["@graph", "@id"], {"ex:g1": {"@id": "ex:b"}}),
         (["@index", "@set"], {"first": [{"@id": "ex:b"}], "@none": ["ex:c"]}),
         (["@graph", "@index"], {"one": {"@id": "ex:b", "knows": "ex:c"}}),
-    ],
-)
-async def test_containers_of_two_kinds_are_read_where_rdflib_does_not(
-    container, value, opened, pages
-):
-    context = {"@version": 1.1, **CONTEXT, "pals": {"@id": "ex:pal", "@type": "@id"}}
-    context["pals"]["@container"] = container
-    document = {"@context": context, "@id": "ex:a", "pals": value}
-    _, found = await described(opened, pages, document, prefixes=PREFIXES)
-    due = {
-        "@set": {("ex:a", "ex:pal", "ex:b"), ("ex:a", "ex:pal", "ex:c")},
-        "@id": {("ex:a", "ex:pal", "ex:g1")},
-        "@index": {("ex:b", "ex:knows", "ex:c")},
-    }
-    assert set(found.edges) == due[container[1]]
+    ]:
+        with each(container, value):
+            context = {"@version": 1.1, **CONTEXT, "pals": {"@id": "ex:pal", "@type": "@id"}}
+            context["pals"]["@container"] = container
+            document = {"@context": context, "@id": "ex:a", "pals": value}
+            _, found = await described(opened, pages, document, prefixes=PREFIXES)
+            due = {
+                "@set": {("ex:a", "ex:pal", "ex:b"), ("ex:a", "ex:pal", "ex:c")},
+                "@id": {("ex:a", "ex:pal", "ex:g1")},
+                "@index": {("ex:b", "ex:knows", "ex:c")},
+            }
+            assert set(found.edges) == due[container[1]]
 
 
 async def test_who_is_only_pointed_to_is_there_if_the_document_is_about_it(opened, pages):
@@ -328,12 +327,13 @@ async def test_only_texts_in_the_wanted_languages_are_kept(opened, pages):
     assert found.nodes["http://ex.test/a"][1] == {"name": "Ada (fr)"}
 
 
-@pytest.mark.parametrize(("languages", "name"), [([], "price"), (["de"], "Preis")])
-async def test_the_name_is_in_the_wanted_language_or_in_english(opened, pages, languages, name):
-    document = {"@context": CONTEXT, "@id": "ex:a", "label": {"de": "Preis", "en": "price"}}
-    _, found = await described(opened, pages, document, languages=languages)
-    metadata = found.nodes["http://ex.test/a"][1]
-    assert metadata == {"name": name} | ({} if languages else {"synonyms": ["Preis"]})
+async def test_the_name_is_in_the_wanted_language_or_in_english(each, opened, pages):
+    for languages, name in [([], "price"), (["de"], "Preis")]:
+        with each(languages, name):
+            document = {"@context": CONTEXT, "@id": "ex:a", "label": {"de": "Preis", "en": "price"}}
+            _, found = await described(opened, pages, document, languages=languages)
+            metadata = found.nodes["http://ex.test/a"][1]
+            assert metadata == {"name": name} | ({} if languages else {"synonyms": ["Preis"]})
 
 
 async def test_a_context_by_url_of_the_api_is_fetched_once(opened, pages):

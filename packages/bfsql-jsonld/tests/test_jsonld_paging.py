@@ -17,11 +17,12 @@ async def ends(backend):
     return [edge[2] for edge in await backend.edges_from("a")]
 
 
-@pytest.mark.parametrize("link", ["?cursor=2", "/entities/a/relations?cursor=2"])
-async def test_next_links_are_followed(opened, pages, link):
-    pages[FIRST] = page("b", next=link)
-    pages["/entities/a/relations?cursor=2"] = page("c")
-    assert await ends(await opened()) == ["b", "c"]
+async def test_next_links_are_followed(each, opened, pages):
+    for link in ["?cursor=2", "/entities/a/relations?cursor=2"]:
+        with each(link):
+            pages[FIRST] = page("b", next=link)
+            pages["/entities/a/relations?cursor=2"] = page("c")
+            assert await ends(await opened()) == ["b", "c"]
 
 
 async def test_next_may_be_an_object_with_a_link(opened, pages):
@@ -36,26 +37,35 @@ async def test_link_headers_are_followed(opened, pages):
     assert await ends(await opened()) == ["b", "c"]
 
 
-@pytest.mark.parametrize("parameters", ["rel=Next", 'title="1; 2"; crossorigin; rel="last next"'])
-async def test_link_headers_are_read_in_all_their_forms(opened, pages, parameters):
-    pages[FIRST] = (200, {"link": f'</first>; rel="first", </more>; {parameters}'}, page("b"))
-    pages["/more"] = page("c")
-    assert await ends(await opened()) == ["b", "c"]
+async def test_link_headers_are_read_in_all_their_forms(each, opened, pages):
+    for parameters in ["rel=Next", 'title="1; 2"; crossorigin; rel="last next"']:
+        with each(parameters):
+            pages[FIRST] = (
+                200,
+                {"link": f'</first>; rel="first", </more>; {parameters}'},
+                page("b"),
+            )
+            pages["/more"] = page("c")
+            assert await ends(await opened()) == ["b", "c"]
 
 
-@pytest.mark.parametrize("following", [2, True, ["x"], {"page": 2}])
-async def test_a_next_page_that_is_no_url_is_an_error_and_no_end(opened, pages, following):
-    pages[FIRST] = page("b", next=following)
-    backend = await opened()
-    with pytest.raises(StoreError, match=r"as the next page, which is not a URL.* cursor_param"):
-        await backend.edges_from("a")
+async def test_a_next_page_that_is_no_url_is_an_error_and_no_end(each, opened, pages):
+    for following in [2, True, ["x"], {"page": 2}]:
+        with each(following):
+            pages[FIRST] = page("b", next=following)
+            backend = await opened()
+            with pytest.raises(
+                StoreError, match=r"as the next page, which is not a URL.* cursor_param"
+            ):
+                await backend.edges_from("a")
 
 
-@pytest.mark.parametrize("cursor_param", ["", "cursor"])
-@pytest.mark.parametrize("following", [None, False, ""])
-async def test_a_next_page_that_there_is_not_is_the_end(opened, pages, following, cursor_param):
-    pages[FIRST] = page("b", next=following)
-    assert await ends(await opened(cursor_param=cursor_param)) == ["b"]
+async def test_a_next_page_that_there_is_not_is_the_end(each, opened, pages):
+    for following in [None, False, ""]:
+        for cursor_param in ["", "cursor"]:
+            with each(following, cursor_param):
+                pages[FIRST] = page("b", next=following)
+                assert await ends(await opened(cursor_param=cursor_param)) == ["b"]
 
 
 async def test_cursors_are_sent_in_their_parameter(opened, pages):

@@ -217,12 +217,15 @@ async def test_what_is_set_besides_a_profile_wins():
         await JsonLdBackend.create("https://x.test", profile="other")
 
 
-@pytest.mark.parametrize("profile", [["ngsi-ld"], {"ngsi-ld": True}])
-async def test_a_profile_that_is_a_list_or_a_table_is_one_sentence(profile):
-    with pytest.raises(
-        ConfigurationError, match=r"it has to be one of default, ngsi-ld, linked-data\.$"
-    ):
-        await JsonLdBackend.create("https://x.test", profile=profile)
+async def test_a_profile_that_is_a_list_or_a_table_is_one_sentence(each):
+    for profile in [["ngsi-ld"], {"ngsi-ld": True}]:
+        with (
+            each(profile),
+            pytest.raises(
+                ConfigurationError, match=r"it has to be one of default, ngsi-ld, linked-data\.$"
+            ),
+        ):
+            await JsonLdBackend.create("https://x.test", profile=profile)
 
 
 async def test_links_to_pages_pictures_and_dead_hosts_end_no_traversal(opened, pages, web):
@@ -240,9 +243,11 @@ async def test_links_to_pages_pictures_and_dead_hosts_end_no_traversal(opened, p
     assert "its host does not answer" in json.dumps(answer["notes"])
 
 
-@pytest.mark.parametrize(
-    "page",
-    [
+async def test_a_broken_document_of_another_host_is_reported_and_ends_no_traversal(
+    each, opened, pages, web, caplog
+):
+    caplog.set_level("INFO", "bfsql")
+    for page in [
         (500, {}, b"oops"),
         (403, {}, b"no"),
         (406, {}, b""),
@@ -250,26 +255,23 @@ async def test_links_to_pages_pictures_and_dead_hosts_end_no_traversal(opened, p
         (200, {}, b'{"@id": "x", "@ty'),
         (200, {}, {"@context": "https://c.test/not-listed", "@id": ""}),
         (302, {"location": "/broken"}, b""),
-    ],
-)
-async def test_a_broken_document_of_another_host_is_reported_and_ends_no_traversal(
-    opened, pages, web, page, caplog
-):
-    caplog.set_level("INFO", "bfsql")
-    at, away = f"{web.url}/", f"{web.url}/".replace("127.0.0.1", "localhost")
-    pages["/ada"] = {"@id": "", f"{EX}sees": [{"@id": f"{away}broken"}, {"@id": "ben"}]}
-    pages["/ben"] = {"@id": "", "@type": f"{EX}Person"}
-    pages["/broken"] = page
-    other = {"follow_hosts": ["localhost"], "allow_private": True, "retries": 0}
-    backend = await opened(at, profile="linked-data", prefixes={"p": at}, **other)
-    async with open_graph(backend, hooks=()) as graph:
-        answer = json.loads((await graph.bfs_query(["p:ada"], 2)).text)
-    assert [node["id"] for node in answer["nodes"]] == ["p:ada", "p:ben"]
-    assert "its host returned a document that cannot be read" in json.dumps(answer["notes"])
-    assert f"{away}broken" in caplog.text
-    here = await opened(at, profile="linked-data", retries=0)
-    with pytest.raises(StoreError):
-        await here.get_node(f"{at}broken")
+    ]:
+        with each(page):
+            caplog.clear()
+            at, away = f"{web.url}/", f"{web.url}/".replace("127.0.0.1", "localhost")
+            pages["/ada"] = {"@id": "", f"{EX}sees": [{"@id": f"{away}broken"}, {"@id": "ben"}]}
+            pages["/ben"] = {"@id": "", "@type": f"{EX}Person"}
+            pages["/broken"] = page
+            other = {"follow_hosts": ["localhost"], "allow_private": True, "retries": 0}
+            backend = await opened(at, profile="linked-data", prefixes={"p": at}, **other)
+            async with open_graph(backend, hooks=()) as graph:
+                answer = json.loads((await graph.bfs_query(["p:ada"], 2)).text)
+            assert [node["id"] for node in answer["nodes"]] == ["p:ada", "p:ben"]
+            assert "its host returned a document that cannot be read" in json.dumps(answer["notes"])
+            assert f"{away}broken" in caplog.text
+            here = await opened(at, profile="linked-data", retries=0)
+            with pytest.raises(StoreError):
+                await here.get_node(f"{at}broken")
 
 
 async def test_what_is_no_uri_is_not_asked_of_a_context_broker(opened, pages):

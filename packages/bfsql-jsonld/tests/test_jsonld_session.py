@@ -34,9 +34,8 @@ async def told(backend):
     return str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("settings", "header", "value"),
-    [
+async def test_requests_say_who_asks(each, opened, pages):
+    for settings, header, value in [
         ({"token": SECRET}, "authorization", f"Bearer {SECRET}"),
         ({"api_key": SECRET}, "x-api-key", SECRET),
         ({"api_key": SECRET, "api_key_header": "Key"}, "key", SECRET),
@@ -47,12 +46,11 @@ async def told(backend):
         ),
         ({"headers": {"NGSILD-Tenant": "t1"}}, "ngsild-tenant", "t1"),
         ({"contact": "me@ex.test"}, "user-agent", f"{AGENT} (me@ex.test)"),
-    ],
-)
-async def test_requests_say_who_asks(opened, pages, settings, header, value):
-    pages["/entities/a"] = NODE
-    await (await opened(**settings)).get_node("a")
-    assert pages.asked[0][1][header] == value
+    ]:
+        with each(settings, header, value):
+            pages["/entities/a"] = NODE
+            await (await opened(**settings)).get_node("a")
+            assert pages.asked[-1][1][header] == value
 
 
 async def test_secrets_come_from_the_environment(opened, pages, monkeypatch):
@@ -126,18 +124,18 @@ async def test_a_login_that_is_busy_is_asked_again(opened, pages, web):
         await (await opened(**login, retries=1)).get_node("a")
 
 
-@pytest.mark.parametrize("status", [401, 403])
-async def test_a_refusal_is_for_the_operator_and_repeats_no_secret(opened, pages, status):
-    pages["/entities/a"] = (status, {}, {"detail": f"bad token {SECRET}"})
-    assert f"refused ({status})" in await told(await opened(token=SECRET))
-    assert "Set token" in await told(await opened())
-    pages["/entities/a"] = (500, {}, {"detail": f"bad token {SECRET}"})
-    assert "bad token **********" in await told(await opened(token=SECRET))
+async def test_a_refusal_is_for_the_operator_and_repeats_no_secret(each, opened, pages):
+    for status in [401, 403]:
+        with each(status):
+            pages["/entities/a"] = (status, {}, {"detail": f"bad token {SECRET}"})
+            assert f"refused ({status})" in await told(await opened(token=SECRET))
+            assert "Set token" in await told(await opened())
+            pages["/entities/a"] = (500, {}, {"detail": f"bad token {SECRET}"})
+            assert "bad token **********" in await told(await opened(token=SECRET))
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
+async def test_settings_that_cannot_be_used_are_refused_without_their_secrets(each):
+    for settings in [
         {"token": SECRET, "username": "a", "password": SECRET},
         {"username": "a"},
         {"oauth_url": "https://id.test/token"},
@@ -146,21 +144,22 @@ async def test_a_refusal_is_for_the_operator_and_repeats_no_secret(opened, pages
         {"base_url": "nothing"},
         {"base_url": f"https://me:{SECRET}@ex.test"},
         {"ca_file": "/nowhere/ca.pem"},
-    ],
-)
-async def test_settings_that_cannot_be_used_are_refused_without_their_secrets(settings):
-    with pytest.raises(ConfigurationError) as caught:
-        await JsonLdBackend.create(**{"base_url": "https://ex.test", **settings})
-    assert SECRET not in str(caught.value)
+    ]:
+        with each(settings):
+            with pytest.raises(ConfigurationError) as caught:
+                await JsonLdBackend.create(**{"base_url": "https://ex.test", **settings})
+            assert SECRET not in str(caught.value)
 
 
-@pytest.mark.parametrize("status", [429, 503])
-async def test_a_busy_server_is_asked_again_when_it_says(opened, endpoint, status):
-    endpoint.then(replies.refused(status, retry_after="0.2")).always(node())
-    backend = await opened(endpoint.url)
-    assert (await backend.get_node("a")).id == "a"
-    first, second = endpoint.requests
-    assert second.when - first.when >= 0.2
+async def test_a_busy_server_is_asked_again_when_it_says(each, opened, endpoint):
+    for status in [429, 503]:
+        with each(status):
+            endpoint.requests.clear()
+            endpoint.then(replies.refused(status, retry_after="0.2")).always(node())
+            backend = await opened(endpoint.url)
+            assert (await backend.get_node("a")).id == "a"
+            first, second = endpoint.requests
+            assert second.when - first.when >= 0.2
 
 
 async def test_waiting_longer_than_the_deadline_is_not_begun(opened, endpoint):
@@ -172,10 +171,11 @@ async def test_waiting_longer_than_the_deadline_is_not_begun(opened, endpoint):
     assert time.monotonic() - began < 30
 
 
-@pytest.mark.parametrize("broken", [replies.reset(), replies.short(node()), replies.refused(502)])
-async def test_what_breaks_off_is_asked_again(opened, endpoint, broken):
-    endpoint.then(broken).always(node())
-    assert (await (await opened(endpoint.url)).get_node("a")).id == "a"
+async def test_what_breaks_off_is_asked_again(each, opened, endpoint):
+    for broken in [replies.reset(), replies.short(node()), replies.refused(502)]:
+        with each(broken):
+            endpoint.then(broken).always(node())
+            assert (await (await opened(endpoint.url)).get_node("a")).id == "a"
 
 
 async def test_what_fails_each_time_is_unavailable_and_the_next_call_works(opened, endpoint):

@@ -70,6 +70,7 @@ def test_a_host_in_other_letters_has_an_ascii_form():
     [
         *("127.0.0.1", "10.1.2.3", "169.254.169.254", "0.0.0.0", "224.0.0.1", "::1", "fe80::1%lo"),
         *("fec0::1", "::ffff:10.0.0.1", "64:ff9b::a00:1", "2002:a00:1::1", "::10.0.0.1"),
+        *("100.64.0.1", "fd00::1", "::127.0.0.1"),
     ],
 )
 async def test_a_private_address_is_none_however_it_is_written(monkeypatch, address):
@@ -80,7 +81,9 @@ async def test_a_private_address_is_none_however_it_is_written(monkeypatch, addr
     assert await public_address("http://x.test/", allow_private=True) == "93.184.215.14"
 
 
-@pytest.mark.parametrize("address", ["93.184.215.14", "2606:2800:21f:cb07:6820:80da:af6b:8b2c"])
+@pytest.mark.parametrize(
+    "address", [*("93.184.215.14", "64:ff9b::5db8:d70e"), "2606:2800:21f:cb07:6820:80da:af6b:8b2c"]
+)
 async def test_a_public_address_is_given(monkeypatch, address):
     resolve_to(monkeypatch, address)
     assert await public_address("https://x.test/") == address
