@@ -17,36 +17,52 @@ async def ends(backend):
     return [edge[2] for edge in await backend.edges_from("a")]
 
 
-async def test_next_links_are_followed(each, opened, pages):
-    for link in ["?cursor=2", "/entities/a/relations?cursor=2"]:
-        with each(link):
-            pages[FIRST] = page("b", next=link)
-            pages["/entities/a/relations?cursor=2"] = page("c")
-            assert await ends(await opened()) == ["b", "c"]
+def linked(link):
+    return 200, {"link": link}, page("b")
 
 
-async def test_next_may_be_an_object_with_a_link(opened, pages):
-    pages[FIRST] = page("b", _links={"next": {"href": "?page=2"}})
-    pages["/entities/a/relations?page=2"] = page("c")
-    assert await ends(await opened(next_field=["_links.next"])) == ["b", "c"]
+OFFSET = f"{FIRST}&limit=2"
+MORE = "/entities/a/relations?cursor=2"
+LINKED = [
+    page("b", next="?cursor=2"),
+    page("b", next=MORE),
+    linked('<?cursor=2>; rel="next", <?cursor=9>; rel=last'),
+    linked(f'</first>; rel="first", <{MORE}>; rel=Next'),
+    linked(f'</first>; rel="first", <{MORE}>; title="1; 2"; crossorigin; rel="last next"'),
+]
+AFTER = {"next_field": ["after"], "cursor_param": "cursor"}
+LISTS = [
+    *(({FIRST: first, MORE: page("c")}, {}, "bc") for first in LINKED),
+    # Next may be an object with a link.
+    (
+        {FIRST: page("b", _links={"next": {"href": "?cursor=2"}}), MORE: page("c")},
+        {"next_field": ["_links.next"]},
+        "bc",
+    ),
+    # A next page that there is not is the end.
+    *(
+        ({FIRST: page("b", next=none)}, {"cursor_param": cursor}, "b")
+        for none in (None, False, "")
+        for cursor in ("", "cursor")
+    ),
+    # Cursors are sent in their parameter.
+    ({FIRST: page("b", after="x/y"), f"{FIRST}&cursor=x%2Fy": page("c", after="")}, AFTER, "bc"),
+    # Offsets are counted until a page is not full, or is empty where no size is known.
+    (
+        {OFFSET: page("b", "c"), f"{OFFSET}&offset=2": page("d")},
+        {"offset_param": "offset", "page_size": 2},
+        "bcd",
+    ),
+    ({FIRST: page("b", "c"), f"{FIRST}&skip=2": page()}, {"offset_param": "skip"}, "bc"),
+]
+"""Pages and settings, with the ends of all relations."""
 
 
-async def test_link_headers_are_followed(opened, pages):
-    pages[FIRST] = (200, {"link": '<?page=2>; rel="next", <?page=9>; rel=last'}, page("b"))
-    pages["/entities/a/relations?page=2"] = page("c")
-    assert await ends(await opened()) == ["b", "c"]
-
-
-async def test_link_headers_are_read_in_all_their_forms(each, opened, pages):
-    for parameters in ["rel=Next", 'title="1; 2"; crossorigin; rel="last next"']:
-        with each(parameters):
-            pages[FIRST] = (
-                200,
-                {"link": f'</first>; rel="first", </more>; {parameters}'},
-                page("b"),
-            )
-            pages["/more"] = page("c")
-            assert await ends(await opened()) == ["b", "c"]
+async def test_pages_are_followed_to_the_end(each, opened, pages):
+    for served, settings, objects in LISTS:
+        with each(served, settings):
+            pages.pages = dict(served)
+            assert await ends(await opened(**settings)) == list(objects)
 
 
 async def test_a_next_page_that_is_no_url_is_an_error_and_no_end(each, opened, pages):
@@ -58,32 +74,6 @@ async def test_a_next_page_that_is_no_url_is_an_error_and_no_end(each, opened, p
                 StoreError, match=r"as the next page, which is not a URL.* cursor_param"
             ):
                 await backend.edges_from("a")
-
-
-async def test_a_next_page_that_there_is_not_is_the_end(each, opened, pages):
-    for following in [None, False, ""]:
-        for cursor_param in ["", "cursor"]:
-            with each(following, cursor_param):
-                pages[FIRST] = page("b", next=following)
-                assert await ends(await opened(cursor_param=cursor_param)) == ["b"]
-
-
-async def test_cursors_are_sent_in_their_parameter(opened, pages):
-    pages[FIRST] = page("b", after="x/y")
-    pages[f"{FIRST}&cursor=x%2Fy"] = page("c", after="")
-    assert await ends(await opened(next_field=["after"], cursor_param="cursor")) == ["b", "c"]
-
-
-async def test_offsets_are_counted_until_a_page_is_not_full(opened, pages):
-    pages[f"{FIRST}&limit=2"] = page("b", "c")
-    pages[f"{FIRST}&limit=2&offset=2"] = page("d")
-    assert await ends(await opened(offset_param="offset", page_size=2)) == ["b", "c", "d"]
-
-
-async def test_offsets_without_a_page_size_end_with_an_empty_page(opened, pages):
-    pages[FIRST] = page("b", "c")
-    pages[f"{FIRST}&skip=2"] = page()
-    assert await ends(await opened(offset_param="skip")) == ["b", "c"]
 
 
 async def test_pages_that_go_round_are_an_error_and_the_next_call_works(opened, pages):
