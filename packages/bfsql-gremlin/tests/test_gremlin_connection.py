@@ -342,16 +342,12 @@ async def test_a_server_with_tls_is_trusted_by_its_certificate(graph, tmp_path):
     await proxy.stop()
 
 
-@pytest.mark.parametrize(
-    ("login", "said"),
-    [
+async def test_a_login_to_arcadedb_that_is_missing_or_wrong_is_said_and_not_shown(each, arcadedb):
+    for login, said in [
         ({}, "requires a login. Set GREMLIN_USERNAME and GREMLIN_PASSWORD"),
         ({"username": "root", "password": "wrong"}, "rejected the login of 'root'"),
-    ],
-)
-async def test_a_login_to_arcadedb_that_is_missing_or_wrong_is_said_and_not_shown(
-    arcadedb, login, said
-):
-    with pytest.raises(StoreError, match=said) as refused:
-        await GremlinBackend.create(arcadedb.uri, **login)
-    assert "wrong'" not in str(refused.value)
+    ]:
+        with each(login, said):
+            with pytest.raises(StoreError, match=said) as refused:
+                await GremlinBackend.create(arcadedb.uri, **login)
+            assert "wrong'" not in str(refused.value)

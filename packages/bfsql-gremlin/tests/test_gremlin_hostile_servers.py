@@ -152,9 +152,8 @@ async def endless_frame(socket, _request_id):
     transport.write(struct.pack(">BBQ", 0x81, 127, 1 << 40) + b" " * 50_000)
 
 
-@pytest.mark.parametrize(
-    ("reply", "error", "said"),
-    [
+async def test_an_answer_is_bounded(each, server):
+    for reply, error, said in [
         (bulky, StoreError, "a message with 1,000,000,000 results, more than the 50,000,000"),
         (bulky_within_the_bound, CallMemoryMet, "limit of 4 MB of memory"),
         (negative, StoreError, "not a list of results"),
@@ -166,13 +165,10 @@ async def endless_frame(socket, _request_id):
         (endless_answer, CallMemoryMet, "limit of 4 MB of memory"),
         (foreign, StoreUnavailable, "it sent an answer to another request"),
         (without_id, StoreError, "refused: no such request"),
-    ],
-    ids=lambda one: getattr(one, "__name__", ""),
-)
-async def test_an_answer_is_bounded(server, reply, error, said):
-    server.reply = reply
-    with pytest.raises(error, match=said):
-        await ask(server.uri)
+    ]:
+        server.reply = reply
+        with each(reply.__name__), pytest.raises(error, match=said):
+            await ask(server.uri)
 
 
 @pytest.mark.parametrize("reply", [endless_answer, endless_logins])

@@ -131,12 +131,16 @@ async def test_far_ends_may_arrive_first(opened, monkeypatch):
 # --- search -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("query", "found"),
-    [("n4", "n4"), ("number 4", "n4"), ("NUMBER 4", "n4"), ("no. 4", "n4"), ("the hub", "hub")],
-)
-async def test_ids_names_and_aliases_are_found(opened, query, found):
-    assert (await opened.search_entities(query))[0].id == found
+async def test_ids_names_and_aliases_are_found(each, opened):
+    for query, found in [
+        ("n4", "n4"),
+        ("number 4", "n4"),
+        ("NUMBER 4", "n4"),
+        ("no. 4", "n4"),
+        ("the hub", "hub"),
+    ]:
+        with each(query, found):
+            assert (await opened.search_entities(query))[0].id == found
 
 
 async def test_types_are_applied_by_the_server(opened):

@@ -51,23 +51,21 @@ g.addV('odd').property('entity_id', 'janus').property('point', shape.point(1.5, 
 """
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
+def test_an_id_is_found_by_its_text_and_by_no_other(each):
+    for value, text in [
         ("a", "a"),
         (7, "7"),
         (True, "true"),
         (1.5, "1.5"),
         (UUID(UUID_TEXT), UUID_TEXT),
         (dt.datetime(2020, 1, 2), "2020-01-02T00:00:00"),  # noqa: DTZ001 - as the driver gives it
-    ],
-)
-def test_an_id_is_found_by_its_text_and_by_no_other(value, text):
-    assert id_text(value) == text
-    assert value in candidates(text, {kind_of(value)})
-    assert not candidates("no such", {kind_of(value)} - {"text"})
-    assert not candidates("0" + text, {kind_of(value)} - {"text"})
-    assert candidates(text, set()) == []
+    ]:
+        with each(value, text):
+            assert id_text(value) == text
+            assert value in candidates(text, {kind_of(value)})
+            assert not candidates("no such", {kind_of(value)} - {"text"})
+            assert not candidates("0" + text, {kind_of(value)} - {"text"})
+            assert candidates(text, set()) == []
 
 
 def test_numbers_are_sent_in_both_sizes_and_never_beyond():
