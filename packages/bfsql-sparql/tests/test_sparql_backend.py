@@ -52,26 +52,18 @@ async def test_a_backend_made_of_its_endpoint_opens_it_with_the_first_question(s
         await SparqlBackend().predicates()
 
 
-async def test_nothing_to_serve_is_reported():
-    with pytest.raises(ConfigurationError, match=r"--endpoint URL .* --data FILE"):
-        await _opened()
-
-
-async def test_two_things_to_serve_are_reported():
-    with pytest.raises(ConfigurationError, match=r"Both .*x\.test/sparql.*a\.ttl.*ENDPOINT_URL"):
-        await _opened(endpoint="http://x.test/sparql", data=["a.ttl"])
-
-
-async def test_an_endpoint_that_is_not_there_is_reported():
-    address = f"http://127.0.0.1:{free_port()}/sparql"
-    with pytest.raises(StoreUnavailable, match=address):
-        await _opened(endpoint=address, retries=0)
-
-
-async def test_a_web_page_is_no_endpoint(bad_endpoint):
+async def test_what_cannot_be_served_is_reported(each, bad_endpoint):
     bad_endpoint.always(page())
-    with pytest.raises(StoreError, match=bad_endpoint.url):
-        await _opened(endpoint=bad_endpoint.url, retries=0)
+    nowhere = f"http://127.0.0.1:{free_port()}/sparql"
+    both = {"endpoint": "http://x.test/sparql", "data": ["a.ttl"]}
+    for given, error, sentence in [
+        ({}, ConfigurationError, r"--endpoint URL .* --data FILE"),
+        (both, ConfigurationError, r"Both .*x\.test/sparql.*a\.ttl.*ENDPOINT_URL"),
+        ({"endpoint": nowhere}, StoreUnavailable, nowhere),
+        ({"endpoint": bad_endpoint.url}, StoreError, bad_endpoint.url),
+    ]:
+        with each(given), pytest.raises(error, match=sentence):
+            await _opened(**given, retries=0)
 
 
 async def test_what_is_no_answer_is_reported(bad_endpoint):

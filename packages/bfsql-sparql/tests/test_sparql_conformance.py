@@ -167,10 +167,7 @@ class TestFiles(LoadedTogether, OnAStore):
     store = "files"
 
 
-VOCABULARIES = {
-    "std/shacl.ttl": "text/turtle",
-    "schema/geosparql_vocab_all_v1_0_1_updated.rdf": "application/rdf+xml",
-}
+VOCABULARIES = ("std/shacl.ttl", "schema/geosparql_vocab_all_v1_0_1_updated.rdf")
 """Data not made for tests: SHACL and GeoSPARQL, from Fuseki's jar file."""
 
 
@@ -185,7 +182,7 @@ def vocabularies(tmp_path_factory):
         return [Path(jar.extract(name, folder)) for name in VOCABULARIES]
 
 
-class OnVocabularies(Watching):
+class TestVocabulariesInFiles(Watching):
     """The rules for a read-only store."""
 
     words = ("shape", "constraint", "geometry", "feature")
@@ -196,39 +193,12 @@ class OnVocabularies(Watching):
         yield
         type(self).sample = trial.sample
 
-    @asynccontextmanager
-    async def opened(self, **settings):
-        async with closing(SparqlBackend.create(**settings)) as backend:
-            self.texts = watched(backend)
-            yield backend
-
-
-class TestVocabulariesInFiles(OnVocabularies):
     @pytest.fixture(autouse=True)
     def _files(self, vocabularies):
         self.data = [str(path) for path in vocabularies]
 
     @asynccontextmanager
     async def backend(self):
-        async with self.opened(data=self.data) as backend:
-            yield backend
-
-
-@by_a_further_engine
-class TestVocabulariesOnFuseki(OnVocabularies):
-    """A sample of the nodes in the files."""
-
-    sample_size = 15 if THOROUGH else 5
-
-    @pytest.fixture(autouse=True, scope="class")
-    @classmethod
-    def _on_fuseki(cls, fuseki, vocabularies):
-        fuseki.clear()
-        for path, kind in zip(vocabularies, VOCABULARIES.values(), strict=True):
-            fuseki.send(f"{fuseki.store_url}?default", path.read_bytes(), kind)
-        cls.url = fuseki.query_url
-
-    @asynccontextmanager
-    async def backend(self):
-        async with self.opened(endpoint=self.url) as backend:
+        async with closing(SparqlBackend.create(data=self.data)) as backend:
+            self.texts = watched(backend)
             yield backend

@@ -34,44 +34,42 @@ def solutions(*bindings):
 NUMBER = solutions({"s": {"type": "literal", "value": "3"}})
 
 
-@pytest.mark.parametrize("decode", [rows, links, truth])
-@pytest.mark.parametrize(
-    "document",
-    [
+def test_a_document_that_is_no_results_is_reported(each):
+    for document in [
         [],
         {},
         {"head": {}, "results": {}},
         {"head": {"vars": "s"}, "results": {"bindings": []}},
         {"head": {"vars": ["s"]}, "results": {"bindings": {}}},
         {"head": None, "results": None},
-    ],
-)
-def test_a_document_that_is_no_results_is_reported(decode, document):
-    with pytest.raises(NoResults, match="not SPARQL results"):
-        decode(json.dumps(document).encode())
+    ]:
+        for decode in [rows, links, truth]:
+            refused = pytest.raises(NoResults, match="not SPARQL results")
+            with each(document, decode), refused:
+                decode(json.dumps(document).encode())
 
 
-@pytest.mark.parametrize("decode", [rows, links, truth])
-@pytest.mark.parametrize("row", [{"s": "plain"}, {"s": {"type": "uri"}}, "s", {"s": 1}, None])
-def test_a_row_that_is_none_is_reported(decode, row):
-    with pytest.raises(NoResults, match="a row"):
-        decode(json.dumps(solutions(row)).encode())
+def test_a_row_that_is_none_is_reported(each):
+    for row in [{"s": "plain"}, {"s": {"type": "uri"}}, "s", {"s": 1}, None]:
+        for decode in [rows, links, truth]:
+            with each(row, decode), pytest.raises(NoResults, match="a row"):
+                decode(json.dumps(solutions(row)).encode())
 
 
-@pytest.mark.parametrize(
-    "document",
-    [
+async def test_a_number_that_is_none_is_the_stores_fault(each):
+    for document in [
         {"odd": True},
         solutions(),
         solutions({}),
         solutions({"s": {"type": "literal", "value": "many"}}),
-    ],
-)
-async def test_a_number_that_is_none_is_the_stores_fault(document):
-    with pytest.raises(
-        StoreUnavailable, match="the store of the test sent an answer that is not valid"
-    ):
-        await counted(Says(document), "how many?")
+    ]:
+        with (
+            each(document),
+            pytest.raises(
+                StoreUnavailable, match="the store of the test sent an answer that is not valid"
+            ),
+        ):
+            await counted(Says(document), "how many?")
 
 
 async def test_a_window_that_is_none_is_the_stores_fault():

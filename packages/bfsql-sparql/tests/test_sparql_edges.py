@@ -60,7 +60,7 @@ TOLD = {
 }
 
 
-async def test_reified_statements_are_the_metadata_of_their_edges(serve_each):
+async def test_reified_statements_are_the_metadata_of_their_edges_and_no_nodes(serve_each):
     backend = await serve_each(STATEMENTS, confidence_property=[f"{E}certainty"])
     unknown = (f"{E}b", f"{E}p", f"{E}a")
     typed = (f"{E}a", "rdf:type", f"{E}T")
@@ -68,10 +68,6 @@ async def test_reified_statements_are_the_metadata_of_their_edges(serve_each):
     assert await backend.metadata_for_edge(Edge(*EDGES[0])) == TOLD[EDGES[0]]
     with pytest.raises(KeyError):
         await backend.metadata_for_edge(Edge(*unknown))
-
-
-async def test_statements_are_no_edges_and_no_nodes(serve_each):
-    backend = await serve_each(STATEMENTS)
     ends = [f"{E}{name}" for name in "abc"]
     assert set(await backend.edges_batch([*ends, f"{RDF}Statement"])) == set(EDGES)
     assert await backend.get_nodes_batch([f"{RDF}Statement"]) == []

@@ -131,12 +131,13 @@ async def test_a_deadline_that_is_far_stays_with_the_query(bad_endpoint, opened)
     assert [round(number / 1000) for number in sent] == [20, 3, 2]
 
 
-@pytest.mark.parametrize(("unit", "sent"), [("s", "2"), ("ms", "1500"), ("duration", "2s")])
-async def test_the_time_limit_is_whole_in_each_unit(unit, sent):
-    settings = SparqlSettings(timeout_parameter="t", timeout_unit=unit)
-    made = query_request("ASK {}", settings, "http://x.test/sparql", 1.5)
-    assert made.body is not None
-    assert f"t={sent}" in made.body.decode().split("&")
+async def test_the_time_limit_is_whole_in_each_unit(each):
+    for unit, sent in [("s", "2"), ("ms", "1500"), ("duration", "2s")]:
+        with each(unit, sent):
+            settings = SparqlSettings(timeout_parameter="t", timeout_unit=unit)
+            made = query_request("ASK {}", settings, "http://x.test/sparql", 1.5)
+            assert made.body is not None
+            assert f"t={sent}" in made.body.decode().split("&")
 
 
 async def test_nothing_for_long_ends_at_the_querys_time_and_its_connection_is_closed(
@@ -211,13 +212,6 @@ async def test_no_address_is_reported():
         await Endpoint.open(SparqlSettings())
 
 
-async def test_connections_stay_open_between_queries(bad_endpoint, opened):
-    endpoint = await opened(bad_endpoint.url)
-    for _ in range(3):
-        await endpoint.reply("ASK {}")
-        assert bad_endpoint.open == 1
-
-
 async def test_gzip_is_unpacked_before_the_bound_counts(bad_endpoint, opened):
     packed = zipped(some(1_000))
     assert len(packed.body) < 10_000
@@ -229,13 +223,14 @@ async def test_gzip_is_unpacked_before_the_bound_counts(bad_endpoint, opened):
     assert len(rows((await wide.reply(ALL)).body)) == 1_000
 
 
-@pytest.mark.parametrize("body", [endless(), endless(some(1))])
-async def test_an_endless_body_is_stopped_while_it_streams(bad_endpoint, opened, body):
-    endpoint = await opened(bad_endpoint.then(body).url, max_response_bytes=100_000)
-    with pytest.raises(Refused, match="more than 100,000 bytes"):
-        await endpoint.reply(ALL)
-    assert bad_endpoint.is_idle()
-    assert bad_endpoint.sent < 30_000_000, "no more than what sockets hold"
+async def test_an_endless_body_is_stopped_while_it_streams(each, bad_endpoint, opened):
+    for body in [endless(), endless(some(1))]:
+        with each(body):
+            endpoint = await opened(bad_endpoint.then(body).url, max_response_bytes=100_000)
+            with pytest.raises(Refused, match="more than 100,000 bytes"):
+                await endpoint.reply(ALL)
+            assert bad_endpoint.is_idle()
+            assert bad_endpoint.sent < 30_000_000, "no more than what sockets hold"
 
 
 async def test_an_endless_error_is_stopped_too(bad_endpoint, opened):
@@ -245,15 +240,18 @@ async def test_an_endless_error_is_stopped_too(bad_endpoint, opened):
     assert bad_endpoint.is_idle()
 
 
-@pytest.mark.parametrize("cut", [half(some(100)), short(some(100)), Reply(), half(boolean(True))])
-async def test_half_an_answer_is_asked_for_again(bad_endpoint, opened, cut):
-    bad_endpoint.then(cut).always(some(2))
-    endpoint = await opened(bad_endpoint.url)
-    assert len(rows((await endpoint.reply(ALL)).body)) == 2
-    bad_endpoint.always(cut)
-    with pytest.raises(StoreUnavailable, match="closed the connection before the end") as caught:
-        await (await opened(bad_endpoint.url, retries=0)).reply(ALL)
-    assert not isinstance(caught.value, TooSlow)
+async def test_half_an_answer_is_asked_for_again(each, bad_endpoint, opened):
+    for cut in [half(some(100)), short(some(100)), Reply(), half(boolean(True))]:
+        with each(cut):
+            bad_endpoint.then(cut).always(some(2))
+            endpoint = await opened(bad_endpoint.url)
+            assert len(rows((await endpoint.reply(ALL)).body)) == 2
+            bad_endpoint.always(cut)
+            with pytest.raises(
+                StoreUnavailable, match="closed the connection before the end"
+            ) as caught:
+                await (await opened(bad_endpoint.url, retries=0)).reply(ALL)
+            assert not isinstance(caught.value, TooSlow)
 
 
 async def test_an_error_behind_half_an_answer_is_read(bad_endpoint, opened):
@@ -274,12 +272,14 @@ async def test_half_an_answer_near_the_time_limit_is_too_slow(bad_endpoint, open
     assert len(bad_endpoint.requests) == len(cuts)
 
 
-@pytest.mark.parametrize("said", TIME_UP, ids=lambda reply: f"{reply.status}")
-async def test_a_servers_own_word_for_its_time_limit_is_too_slow(bad_endpoint, opened, said):
-    endpoint = await opened(bad_endpoint.always(said).url)
-    with pytest.raises(TooSlow):
-        await endpoint.reply(ALL)
-    assert len(bad_endpoint.requests) == 1, "the same query would be too slow again"
+async def test_a_servers_own_word_for_its_time_limit_is_too_slow(each, bad_endpoint, opened):
+    for said in TIME_UP:
+        with each(said):
+            bad_endpoint.requests.clear()
+            endpoint = await opened(bad_endpoint.always(said).url)
+            with pytest.raises(TooSlow):
+                await endpoint.reply(ALL)
+            assert len(bad_endpoint.requests) == 1, "the same query would be too slow again"
 
 
 async def test_a_gateway_that_gives_up_late_says_that_a_query_is_too_slow(bad_endpoint, opened):
@@ -295,43 +295,45 @@ async def test_brackets_in_texts_are_no_sign_of_a_cut(bad_endpoint, opened):
     assert len(rows((await endpoint.reply(ALL)).body)) == 2
 
 
-@pytest.mark.parametrize(
-    ("number", "query", "cut"),
-    [
+async def test_a_row_limit_counts_where_it_was_met(each, bad_endpoint, opened):
+    for number, query, cut in [
         (3, ALL, True),
         (2, ALL, False),
         (3, f"{ALL} LIMIT 3", False),
         (3, f"{ALL} LIMIT 4", True),
         (3, f"{ALL} ORDER BY ?s limit 3 offset 9", False),
         (3, "SELECT ?s WHERE { { SELECT ?s WHERE { ?s ?p ?o } LIMIT 3 } ?s ?p ?o }", True),
-    ],
-)
-async def test_a_row_limit_counts_where_it_was_met(bad_endpoint, opened, number, query, cut):
-    bad_endpoint.always(replace(some(number), headers={"X-SPARQL-MaxRows": "3"}))
-    reply = await (await opened(bad_endpoint.url)).reply(query)
-    assert (reply.cut is not None, reply.limit) == (cut, 3)
+    ]:
+        with each(number, query, cut):
+            bad_endpoint.always(replace(some(number), headers={"X-SPARQL-MaxRows": "3"}))
+            reply = await (await opened(bad_endpoint.url)).reply(query)
+            assert (reply.cut is not None, reply.limit) == (cut, 3)
 
 
-@pytest.mark.parametrize(("said", "sentence"), [
-    (page(), "answered with a web page.*Check its address"),
-    (replace(page(), content_type="application/sparql-results+json"), "web page"),
-    (Reply(body=b"<?xml version='1.0'?><sparql/>", content_type="application/sparql-results+xml"),
-     r"answered in application/sparql-results\+xml, although JSON was requested.*format=json"),
-    (Reply(body=b"s,p,o", content_type="text/csv"), "answered in text/csv"),
-    (Reply(body=b"s,p,o", content_type=None), "answered in an unnamed type"),
-    (refused(404, "Not here"), "is not a SPARQL endpoint: it answered 404, 'Not here'"),
-    (refused(405), "is not a SPARQL endpoint: it answered 405"),
-    (refused(415, "Unsupported"), "is not a SPARQL endpoint: it answered 415"),
-    (Reply(204, content_type=None), "answered 204, which a SPARQL endpoint does not do"),
-])  # fmt: skip
 async def test_what_is_no_sparql_endpoint_is_distinguished_from_a_refusal(
-    bad_endpoint, opened, said, sentence
+    each, bad_endpoint, opened
 ):
-    endpoint = await opened(bad_endpoint.always(said).url)
-    with pytest.raises(StoreError, match=sentence) as caught:
-        await endpoint.reply(ALL)
-    assert type(caught.value) is StoreError
-    assert len(bad_endpoint.requests) == 1
+    for said, sentence in [
+        (page(), "answered with a web page.*Check its address"),
+        (replace(page(), content_type="application/sparql-results+json"), "web page"),
+        (
+            Reply(body=b"<sparql/>", content_type="application/sparql-results+xml"),
+            r"in application/sparql-results\+xml, although JSON was requested.*format=json",
+        ),
+        (Reply(body=b"s,p,o", content_type="text/csv"), "answered in text/csv"),
+        (Reply(body=b"s,p,o", content_type=None), "answered in an unnamed type"),
+        (refused(404, "Not here"), "is not a SPARQL endpoint: it answered 404, 'Not here'"),
+        (refused(405), "is not a SPARQL endpoint: it answered 405"),
+        (refused(415, "Unsupported"), "is not a SPARQL endpoint: it answered 415"),
+        (Reply(204, content_type=None), "answered 204, which a SPARQL endpoint does not do"),
+    ]:
+        with each(said, sentence):
+            bad_endpoint.requests.clear()
+            endpoint = await opened(bad_endpoint.always(said).url)
+            with pytest.raises(StoreError, match=sentence) as caught:
+                await endpoint.reply(ALL)
+            assert type(caught.value) is StoreError
+            assert len(bad_endpoint.requests) == 1
 
 
 async def test_json_under_another_name_is_taken(bad_endpoint, opened):
@@ -340,19 +342,21 @@ async def test_json_under_another_name_is_taken(bad_endpoint, opened):
         assert len(rows((await (await opened(bad_endpoint.url)).reply(ALL)).body)) == 2
 
 
-@pytest.mark.parametrize("status", [400, 413, 414, 422, 500])
-async def test_a_refusal_has_the_servers_first_line(bad_endpoint, opened, status):
-    words = f"\n\nVirtuoso\x07 37000:\tline 3 {'x' * 500}\nSPARQL query:\nSELECT"
-    endpoint = await opened(bad_endpoint.always(refused(status, words)).url)
-    with pytest.raises(Refused, match=rf"{status}, 'Virtuoso 37000: line 3 x+\.\.\.'") as caught:
-        await endpoint.reply(ALL)
-    assert caught.value.status == status
-    assert len(str(caught.value)) < 420
+async def test_a_refusal_has_the_servers_first_line(each, bad_endpoint, opened):
+    for status in [400, 413, 414, 422, 500]:
+        with each(status):
+            words = f"\n\nVirtuoso\x07 37000:\tline 3 {'x' * 500}\nSPARQL query:\nSELECT"
+            endpoint = await opened(bad_endpoint.always(refused(status, words)).url)
+            with pytest.raises(
+                Refused, match=rf"{status}, 'Virtuoso 37000: line 3 x+\.\.\.'"
+            ) as caught:
+                await endpoint.reply(ALL)
+            assert caught.value.status == status
+            assert len(str(caught.value)) < 420
 
 
-@pytest.mark.parametrize(
-    ("body", "shown"),
-    [
+async def test_errors_in_json_and_html_are_read(each, bad_endpoint, opened):
+    for body, shown in [
         (b'{"exception": "No such prefix", "status": "ERROR"}', "No such prefix"),
         (b'{"message": "Bad", "code": "QE0PE2"}', "Bad"),
         (b"{p: unbound}", "{p: unbound}"),
@@ -366,13 +370,12 @@ async def test_a_refusal_has_the_servers_first_line(bad_endpoint, opened, status
             "Malformed",
         ),
         (b"\xff\xfe", "\ufffd\ufffd"),
-    ],
-)
-async def test_errors_in_json_and_html_are_read(bad_endpoint, opened, body, shown):
-    endpoint = await opened(bad_endpoint.always(Reply(400, body, None)).url)
-    with pytest.raises(Refused) as caught:
-        await endpoint.reply(ALL)
-    assert f"refused a query: 400, '{shown}" in str(caught.value)
+    ]:
+        with each(body, shown):
+            endpoint = await opened(bad_endpoint.always(Reply(400, body, None)).url)
+            with pytest.raises(Refused) as caught:
+                await endpoint.reply(ALL)
+            assert f"refused a query: 400, '{shown}" in str(caught.value)
 
 
 async def test_a_query_arrives_as_it_was_written(bad_endpoint, opened):

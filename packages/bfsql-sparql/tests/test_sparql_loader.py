@@ -91,30 +91,29 @@ class TestLoads(LoaderSuite):
         return contents
 
 
-@pytest.mark.parametrize("mode", [LoadMode.NEW, LoadMode.APPEND])
-async def test_a_graph_that_is_there_stays_unless_it_is_to_be_replaced(mode, server, settings):
-    advice = r"a graph of 2 nodes and 1 edge\. --replace deletes it; to keep it, .* --graph"
-    with pytest.raises(LoadRefused, match=advice):
-        await load_graph(settings, GRAPH, LoadOptions(mode))
-    assert is_as_it_was(server)
+async def test_a_graph_that_is_there_stays_unless_it_is_to_be_replaced(each, server, settings):
+    for mode in [LoadMode.NEW, LoadMode.APPEND]:
+        with each(mode):
+            advice = r"a graph of 2 nodes and 1 edge\. --replace deletes it; to keep it, .* --graph"
+            with pytest.raises(LoadRefused, match=advice):
+                await load_graph(settings, GRAPH, LoadOptions(mode))
+            assert is_as_it_was(server)
 
 
-async def test_what_other_graphs_hold_is_no_hindrance(server, settings):
+async def test_a_load_fills_or_replaces_its_graph_and_no_other(server, settings):
     server.clear()
     server.load(OLD, OTHER)
-    report = await load_graph(settings, GRAPH, NEW)
+    report = await load_graph(settings, GRAPH, NEW)  # what other graphs hold is no hindrance
     assert report.nodes == 2
     place = f"the graph <{server.graph}>" if server.graph else "the default graph"
     assert report.place == f"{place} of {server.update_url}"
-    assert server.count(OTHER) == 1
-
-
-async def test_with_replace_everything_in_the_graph_goes_and_nothing_else(server, settings):
+    server.load(OLD)
     report = await load_graph(settings, GRAPH)
     assert (report.nodes, report.edges, report.evidence, report.dangling_edges) == (2, 1, 1, 1)
-    assert server.count(OTHER) == 1
     # Two types, a name and an edge; of its statement, three parts, two values and a document.
     assert count(server) == 4 + 6 + (server.name == "rdf4j")
+    await load_graph(settings.model_copy(update={"write_statements": "none"}), GRAPH)
+    assert count(server) == 4 + (server.name == "rdf4j")
     await load_graph(settings, [])
     assert count(server) == (server.name == "rdf4j")
     assert server.count(OTHER) == 1
@@ -169,30 +168,22 @@ async def test_iris_of_files_are_the_iris_of_the_store(server, settings, tmp_pat
     }
 
 
-async def test_metadata_of_edges_can_be_left_out(server, settings):
-    await load_graph(settings.model_copy(update={"write_statements": "none"}), GRAPH)
-    assert count(server) == 4 + (server.name == "rdf4j")
-
-
 async def test_an_edge_that_rdf_reads_as_a_type_is_refused(settings):
     report = await load_graph(settings, [*GRAPH, EdgeRecord("a", "rdf:type", "b")])
     assert report.refused == 1
     assert "its predicate rdf:type denotes types" in report.refusals[0].reason
 
 
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
+async def test_settings_that_name_no_place_are_a_sentence(each):
+    for given, words in [
         ({}, "set update_endpoint, or SPARQL_UPDATE_URL"),
         ({"endpoint": "http://localhost/query"}, "set update_endpoint"),
         ({"data": ["g.ttl"]}, "RDF files can only be read"),
         ({"graph": ["urn:a", "urn:b"]}, "graph is urn:a, urn:b, but a load fills one"),
         ({"graph": ["all"]}, "graph is all, but a load fills one"),
-    ],
-)
-async def test_settings_that_name_no_place_are_a_sentence(given, words):
-    with pytest.raises(ConfigurationError, match=words):
-        await load_graph(SparqlSettings(**given), GRAPH)
+    ]:
+        with each(given, words), pytest.raises(ConfigurationError, match=words):
+            await load_graph(SparqlSettings(**given), GRAPH)
 
 
 async def test_virtuoso_without_a_graph_is_told_to_name_one(virtuoso, place):

@@ -57,36 +57,35 @@ async def test_a_digest_that_nobody_can_make_is_reported(bad_endpoint, opened):
             await endpoint.reply("ASK {}")
 
 
-@pytest.mark.parametrize(
-    ("settings", "header", "value"),
-    [
+async def test_each_kind_of_login_has_its_header(each, bad_endpoint, opened):
+    for settings, header, value in [
         ({"token": "abc"}, "Authorization", "Bearer abc"),
         ({"key": "abc"}, "X-API-Key", "abc"),
         ({"key": "abc", "key_header": "Api-Token"}, "Api-Token", "abc"),
         (LOGIN, "Authorization", "Basic " + base64.b64encode(f"me:{SECRET}".encode()).decode()),
-    ],
-)
-async def test_each_kind_of_login_has_its_header(bad_endpoint, opened, settings, header, value):
-    await (await opened(bad_endpoint.url, **settings)).reply("ASK {}")
-    assert bad_endpoint.requests[0].headers[header] == value
+    ]:
+        with each(settings, header, value):
+            await (await opened(bad_endpoint.url, **settings)).reply("ASK {}")
+            assert bad_endpoint.requests[-1].headers[header] == value
 
 
-@pytest.mark.parametrize("settings", [{"token": SECRET}, {"key": SECRET}, LOGIN])
-async def test_what_the_endpoint_says_never_shows_a_secret(bad_endpoint, opened, settings):
+async def test_what_the_endpoint_says_never_shows_a_secret(each, bad_endpoint, opened):
     def echo(asked):
         return refused(403, f"No: {asked.headers} {SECRET}".replace("\n", " "))
 
-    endpoint = await opened(bad_endpoint.always(echo).url, **settings)
-    with pytest.raises(StoreError, match="did not accept the") as caught:
-        await endpoint.reply("ASK {}")
-    shown = f"{caught.value}"
-    assert SECRET not in shown
-    assert base64.b64encode(f"me:{SECRET}".encode()).decode() not in shown
+    bad_endpoint.always(echo)
+    for settings in [{"token": SECRET}, {"key": SECRET}, LOGIN]:
+        with each(settings):
+            endpoint = await opened(bad_endpoint.url, **settings)
+            with pytest.raises(StoreError, match="did not accept the") as caught:
+                await endpoint.reply("ASK {}")
+            shown = f"{caught.value}"
+            assert SECRET not in shown
+            assert base64.b64encode(f"me:{SECRET}".encode()).decode() not in shown
 
 
-@pytest.mark.parametrize(
-    ("settings", "sentence"),
-    [
+async def test_settings_that_contradict_each_other_are_reported(each, opened):
+    for settings, sentence in [
         ({"username": "me"}, "A username is set for the endpoint, but no password"),
         ({"password": SECRET}, "A password is set for the endpoint, but no username"),
         ({**LOGIN, "token": "t"}, "[Bb]oth a username and a token"),
@@ -95,42 +94,44 @@ async def test_what_the_endpoint_says_never_shows_a_secret(bad_endpoint, opened,
         ({"key": "a", "key_header": "X: y"}, "key_header is 'X: y'"),
         ({"parameter": {"query": "x"}}, "'query' cannot be set as a request parameter"),
         ({"timeout_parameter": "Update"}, "'Update' cannot be set as a request parameter"),
-    ],
-)
-async def test_settings_that_contradict_each_other_are_reported(opened, settings, sentence):
-    with pytest.raises(ConfigurationError, match=sentence) as caught:
-        await opened(CLOSED, **settings)
-    assert SECRET not in str(caught.value)
+    ]:
+        with each(settings, sentence):
+            with pytest.raises(ConfigurationError, match=sentence) as caught:
+                await opened(CLOSED, **settings)
+            assert SECRET not in str(caught.value)
 
 
-@pytest.mark.parametrize("settings", [{"token": SECRET}, LOGIN])
-async def test_a_login_over_plain_http_is_warned_of(opened, caplog, settings):
-    with caplog.at_level(logging.WARNING, "bfsql"):
-        await opened("http://graph.x.test/sparql?key=hidden", **settings)
-        await opened("https://graph.x.test/sparql", **settings)
-        await opened(CLOSED, **settings)
-    (warned,) = caplog.messages
-    assert "http://graph.x.test/sparql receives its" in warned
-    assert "unencrypted" in warned
-    assert SECRET not in warned
+async def test_a_login_over_plain_http_is_warned_of(each, opened, caplog):
+    for settings in [{"token": SECRET}, LOGIN]:
+        with each(settings):
+            caplog.clear()
+            with caplog.at_level(logging.WARNING, "bfsql"):
+                await opened("http://graph.x.test/sparql?key=hidden", **settings)
+                await opened("https://graph.x.test/sparql", **settings)
+                await opened(CLOSED, **settings)
+            (warned,) = caplog.messages
+            assert "http://graph.x.test/sparql receives its" in warned
+            assert "unencrypted" in warned
+            assert SECRET not in warned
 
 
 # --- addresses ---------------------------------------------------------------
 
 
-@pytest.mark.parametrize("url", [f"https://me:{SECRET}@x.test/sparql", f"http://{SECRET}@x.test/"])
-async def test_a_login_in_the_address_is_refused(opened, url):
-    with pytest.raises(ConfigurationError, match=r"host x\.test.*SPARQL_PASSWORD") as caught:
-        await opened(url)
-    assert SECRET not in str(caught.value)
+async def test_a_login_in_the_address_is_refused(each, opened):
+    for url in [f"https://me:{SECRET}@x.test/sparql", f"http://{SECRET}@x.test/"]:
+        with each(url):
+            said = r"host x\.test.*SPARQL_PASSWORD"
+            with pytest.raises(ConfigurationError, match=said) as caught:
+                await opened(url)
+            assert SECRET not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    "url", ["http://", "http://[::1", "http://x.test:99999/", "https:///sparql", "http://x.t/a b"]
-)
-async def test_what_is_no_address_is_refused(opened, url):
-    with pytest.raises(ConfigurationError, match="endpoint is"):
-        await opened(url)
+async def test_what_is_no_address_is_refused(each, opened):
+    odd = ["http://", "http://[::1", "http://x.test:99999/", "https:///sparql", "http://x.t/a b"]
+    for url in odd:
+        with each(url), pytest.raises(ConfigurationError, match="endpoint is"):
+            await opened(url)
 
 
 async def test_the_parameters_of_an_address_are_sent_and_never_shown(bad_endpoint, opened):
@@ -212,14 +213,17 @@ async def test_an_https_address_of_a_plain_server_is_reported(bad_endpoint, open
         await endpoint.reply("ASK {}")
 
 
-@pytest.mark.parametrize("setting", ["ca_file", "client_certificate"])
-@pytest.mark.parametrize("text", [None, "no certificate"])
-async def test_a_file_that_is_no_certificate_is_reported(opened, tmp_path, setting, text):
-    path = tmp_path / "x.pem"
-    if text is not None:
-        path.write_text(text)
-    with pytest.raises(ConfigurationError, match=rf"{setting} is .*x\.pem, which cannot be used"):
-        await opened(CLOSED, **{setting: path})
+async def test_a_file_that_is_no_certificate_is_reported(each, opened, tmp_path):
+    for text in [None, "no certificate"]:
+        for setting in ["ca_file", "client_certificate"]:
+            with each(text, setting):
+                path = tmp_path / "x.pem"
+                if text is not None:
+                    path.write_text(text)
+                with pytest.raises(
+                    ConfigurationError, match=rf"{setting} is .*x\.pem, which cannot be used"
+                ):
+                    await opened(CLOSED, **{setting: path})
 
 
 async def test_a_client_certificate_is_read(bad_tls_endpoint, opened, tmp_path):
@@ -235,26 +239,30 @@ async def test_a_client_certificate_is_read(bad_tls_endpoint, opened, tmp_path):
 # --- redirects ---------------------------------------------------------------
 
 
-@pytest.mark.parametrize("status", [307, 308])
 async def test_a_redirect_at_the_same_server_is_followed_with_query_and_login(
-    bad_endpoint, opened, status
+    each, bad_endpoint, opened
 ):
-    bad_endpoint.then(redirect("/other?a=b", status)).always(boolean(True))
-    endpoint = await opened(bad_endpoint.url, token=SECRET)
-    assert truth((await endpoint.reply("ASK {}")).body)
-    last = bad_endpoint.requests[-1]
-    assert (last.method, last.target, last.query) == ("POST", "/other?a=b", "ASK {}")
-    assert last.headers["Authorization"] == f"Bearer {SECRET}"
+    for status in [307, 308]:
+        with each(status):
+            bad_endpoint.requests.clear()
+            bad_endpoint.then(redirect("/other?a=b", status)).always(boolean(True))
+            endpoint = await opened(bad_endpoint.url, token=SECRET)
+            assert truth((await endpoint.reply("ASK {}")).body)
+            last = bad_endpoint.requests[-1]
+            assert (last.method, last.target, last.query) == ("POST", "/other?a=b", "ASK {}")
+            assert last.headers["Authorization"] == f"Bearer {SECRET}"
 
 
-@pytest.mark.parametrize("status", [301, 302, 303])
-async def test_a_redirect_that_would_lose_the_query_names_what_to_set(bad_endpoint, opened, status):
-    bad_endpoint.always(redirect("/other?secret=1", status))
-    with pytest.raises(
-        StoreError, match=rf"redirects queries \({status}, to http://127\S+/other\).*Set e"
-    ):
-        await (await opened(bad_endpoint.url)).reply("ASK {}")
-    assert len(bad_endpoint.requests) == 1
+async def test_a_redirect_that_would_lose_the_query_names_what_to_set(each, bad_endpoint, opened):
+    for status in [301, 302, 303]:
+        with each(status):
+            bad_endpoint.requests.clear()
+            bad_endpoint.always(redirect("/other?secret=1", status))
+            with pytest.raises(
+                StoreError, match=rf"redirects queries \({status}, to http://127\S+/other\).*Set e"
+            ):
+                await (await opened(bad_endpoint.url)).reply("ASK {}")
+            assert len(bad_endpoint.requests) == 1
 
 
 async def test_a_redirect_to_another_host_is_refused_unless_it_is_allowed(bad_endpoint, opened):
@@ -264,20 +272,25 @@ async def test_a_redirect_to_another_host_is_refused_unless_it_is_allowed(bad_en
     assert len(bad_endpoint.requests) == 1
 
 
-@pytest.mark.parametrize(
-    "settings", [{"token": SECRET}, {"key": SECRET}, LOGIN, {**LOGIN, "authentication": "digest"}]
-)
-async def test_no_login_goes_to_another_host(bad_endpoint, opened, settings):
-    bad_endpoint.then(redirect(bad_endpoint.elsewhere))
-    challenge = {"Www-Authenticate": 'Digest realm="r", nonce="n", qop="auth"'}
-    bad_endpoint.always(Reply(401, headers=challenge))
-    endpoint = await opened(bad_endpoint.url, redirect_hosts=["localhost"], **settings)
-    with pytest.raises(StoreError):
-        await endpoint.reply("ASK {}")
-    last = bad_endpoint.requests[-1]
-    assert last.headers["Host"].startswith("localhost:")
-    assert SECRET not in str(last.headers)
-    assert "Authorization" not in last.headers
+async def test_no_login_goes_to_another_host(each, bad_endpoint, opened):
+    for settings in [
+        {"token": SECRET},
+        {"key": SECRET},
+        LOGIN,
+        {**LOGIN, "authentication": "digest"},
+    ]:
+        with each(settings):
+            bad_endpoint.requests.clear()
+            bad_endpoint.then(redirect(bad_endpoint.elsewhere))
+            challenge = {"Www-Authenticate": 'Digest realm="r", nonce="n", qop="auth"'}
+            bad_endpoint.always(Reply(401, headers=challenge))
+            endpoint = await opened(bad_endpoint.url, redirect_hosts=["localhost"], **settings)
+            with pytest.raises(StoreError):
+                await endpoint.reply("ASK {}")
+            last = bad_endpoint.requests[-1]
+            assert last.headers["Host"].startswith("localhost:")
+            assert SECRET not in str(last.headers)
+            assert "Authorization" not in last.headers
 
 
 async def test_a_redirect_from_tls_to_plain_http_is_refused(bad_tls_endpoint, opened):
@@ -295,9 +308,11 @@ async def test_redirects_in_a_circle_end(bad_endpoint, opened):
     assert len(bad_endpoint.requests) < 10
 
 
-@pytest.mark.parametrize("to", ["http://a:b@127.0.0.1/", "http://[", "ftp://127.0.0.1/", "file:/x"])
-async def test_a_redirect_to_no_address_is_refused(bad_endpoint, opened, to):
-    bad_endpoint.always(redirect(to))
-    with pytest.raises(StoreError, match="redirects queries"):
-        await (await opened(bad_endpoint.url)).reply("ASK {}")
-    assert len(bad_endpoint.requests) == 1
+async def test_a_redirect_to_no_address_is_refused(each, bad_endpoint, opened):
+    for to in ["http://a:b@127.0.0.1/", "http://[", "ftp://127.0.0.1/", "file:/x"]:
+        with each(to):
+            bad_endpoint.requests.clear()
+            bad_endpoint.always(redirect(to))
+            with pytest.raises(StoreError, match="redirects queries"):
+                await (await opened(bad_endpoint.url)).reply("ASK {}")
+            assert len(bad_endpoint.requests) == 1

@@ -1,7 +1,5 @@
 """Which nodes exist, their types, and the metadata in their literals."""
 
-import pytest
-
 import bfsql
 from bfsql import call
 from bfsql.models import Node
@@ -21,19 +19,6 @@ async def types_of(backend, *names):
     return {node.id.removeprefix(E): node.entity_type.removeprefix(E) for node in nodes}
 
 
-async def test_a_node_is_what_has_a_property_or_an_edge_that_enters_it(serve_each):
-    backend = await serve_each(
-        f"<{E}typed> <{RDF}type> <{E}T> .\n"
-        f'<{E}named> <{RDFS}label> "named" .\n'
-        f"<{E}from> <{E}p> <{E}to> .\n"
-        f"<{E}blank> <{E}p> _:b .\n"
-        f"_:b <{E}p> <{E}ofblank> .\n"
-    )
-    assert await types_of(
-        backend, "typed", "named", "from", "to", "T", "p", "blank", "ofblank", "x"
-    ) == {"typed": "T", "named": "owl:Thing", "from": "owl:Thing", "to": "owl:Thing"}
-
-
 async def test_a_node_is_found_under_any_spelling_and_given_under_one(serve):
     backend = await serve(f"<{E}a> <{RDF}type> <{E}T> .", prefix={"ex": E})
     for spelling in ("ex:a", f"{E}a", f"<{E}a>"):
@@ -41,36 +26,10 @@ async def test_a_node_is_found_under_any_spelling_and_given_under_one(serve):
     assert list(await backend.metadata_for_nodes_batch([f"<{E}a>", "ex:a"])) == [f"<{E}a>", "ex:a"]
 
 
-async def test_the_most_specific_type_counts_and_the_others_are_reported(serve_each):
-    types = ("Drug", "Chemical", "Substance")
-    above = (
-        f"<{E}Drug> <{RDFS}subClassOf> <{E}Chemical> .\n"
-        f"<{E}Chemical> <{RDFS}subClassOf> <{E}Substance> ."
-    )
-    told = "\n".join(f"<{E}a> <{RDF}type> <{E}{name}> ." for name in types)
-    thing = (
-        f"<{E}a> <{RDF}type> <{OWL}Thing> .\n"
-        f"<{E}b> <{RDF}type> <{E}Z> .\n<{E}b> <{RDF}type> <{E}Y> ."
-    )
-    backend = await serve_each(f"{above}\n{told}\n{thing}")
-    assert await types_of(backend, "a", "b") == {"a": "Drug", "b": "Y"}
-    metadata = await backend.metadata_for_nodes_batch([f"{E}a", f"{E}b"])
-    assert metadata[f"{E}a"] == {"other_types": [f"{E}Chemical", f"{E}Substance", "owl:Thing"]}
-    assert metadata[f"{E}b"] == {"other_types": [f"{E}Z"]}
-
-
 async def test_a_type_of_the_settings_counts_first(serve):
     told = f"<{E}a> <{RDF}type> <{E}A> .\n<{E}a> <{RDF}type> <{E}Z> ."
     backend = await serve(told, type_priority=[f"{E}Z"])
     assert await types_of(backend, "a") == {"a": "Z"}
-
-
-async def test_types_may_be_told_by_several_properties(serve_each):
-    told = f"<{E}a> <{RDF}type> <{E}A> .\n<{E}b> <{E}kind> <{E}B> .\n<{E}b> <{E}kind> <{E}B2> ."
-    backend = await serve_each(told, type_property=[f"{E}kind", "rdf:type"])
-    assert await types_of(backend, "a", "b", "B") == {"a": "A", "b": "B"}
-    assert await backend.edges_from(f"{E}b") == []
-    assert await backend.metadata_for_node(f"{E}b") == {"other_types": [f"{E}B2"]}
 
 
 NAMES = f"""
@@ -89,20 +48,18 @@ NAMES = f"""
 """
 
 
-@pytest.mark.parametrize(
-    ("language", "told"),
-    [
+async def test_names_come_in_the_wanted_languages(each, serve_each):
+    for language, told in [
         (["en"], {"name": "wine", "synonyms": ["Wine", "plonk"]}),
         (["de", "en"], {"name": "Wein", "synonyms": ["Wine", "plonk", "wine"]}),
         (["ja"], {"name": "Wein", "synonyms": ["Wine", "plonk", "vin", "vino", "wine"]}),
         (["fr", "all"], {"name": "vin", "synonyms": ["Wein", "Wine", "plonk", "vino", "wine"]}),
-    ],
-)
-async def test_names_come_in_the_wanted_languages(serve_each, language, told):
-    backend = await serve_each(NAMES, language=language)
-    metadata = await backend.metadata_for_node(f"{E}a")
-    assert {key: metadata[key] for key in told} == told
-    assert metadata[f"{E}years"] == [1, 3]
+    ]:
+        with each(language, told):
+            backend = await serve_each(NAMES, language=language)
+            metadata = await backend.metadata_for_node(f"{E}a")
+            assert {key: metadata[key] for key in told} == told
+            assert metadata[f"{E}years"] == [1, 3]
 
 
 async def test_a_property_without_a_wanted_language_keeps_all_of_its_texts(serve):
@@ -113,20 +70,26 @@ async def test_a_property_without_a_wanted_language_keeps_all_of_its_texts(serve
     assert (await backend.metadata_for_node(f"{E}b"))["name"] == "English"
 
 
-@pytest.mark.parametrize("language", [["en"], ["ja", "en"]])
-async def test_a_text_for_all_languages_comes_after_the_wanted_ones(serve_each, language):
-    label = f"<{RDFS}label>"
-    names = {"c": ["ar", "mul"], "d": ["ar", "mul", "en"], "e": ["ar", ""], "f": ["", "mul"]}
-    lines = [
-        f'<{E}{one}> {label} "Z {tag}"{f"@{tag}" * bool(tag)} .'
-        for one, tags in names.items()
-        for tag in tags
-    ]
-    backend = await serve_each("\n".join(lines), language=language)
-    found = await backend.metadata_for_nodes_batch([f"{E}{one}" for one in names])
-    assert [found[f"{E}{one}"]["name"] for one in names] == ["Z mul", "Z en", "Z ", "Z mul"]
-    hits = await backend.search_entities("Z mul")
-    assert {f"{E}c", f"{E}f"} <= {stub.id for stub in hits[:3]}
+async def test_a_text_for_all_languages_comes_after_the_wanted_ones(each, serve_each):
+    for language in [["en"], ["ja", "en"]]:
+        with each(language):
+            label = f"<{RDFS}label>"
+            names = {
+                "c": ["ar", "mul"],
+                "d": ["ar", "mul", "en"],
+                "e": ["ar", ""],
+                "f": ["", "mul"],
+            }
+            lines = [
+                f'<{E}{one}> {label} "Z {tag}"{f"@{tag}" * bool(tag)} .'
+                for one, tags in names.items()
+                for tag in tags
+            ]
+            backend = await serve_each("\n".join(lines), language=language)
+            found = await backend.metadata_for_nodes_batch([f"{E}{one}" for one in names])
+            assert [found[f"{E}{one}"]["name"] for one in names] == ["Z mul", "Z en", "Z ", "Z mul"]
+            hits = await backend.search_entities("Z mul")
+            assert {f"{E}c", f"{E}f"} <= {stub.id for stub in hits[:3]}
 
 
 async def test_the_best_description_is_the_description(serve):
@@ -158,21 +121,19 @@ WALKED = f"""
 """
 
 
-@pytest.mark.parametrize(
-    ("settings", "predicates"),
-    [
+async def test_the_settings_say_which_edges_are_walked(each, serve_each):
+    for settings, predicates in [
         ({}, {"p", "q", "r"}),
         ({"exclude_predicate": [f"{E}q"]}, {"p", "r"}),
         ({"only_predicate": [f"{E}q", "http://other.example/r"]}, {"q", "r"}),
         ({"predicate_namespace": [E]}, {"p", "q"}),
         ({"node_namespace": ["http://example.org/"]}, {"p", "q"}),
         ({"node_namespace": ["ex:"], "prefix": {"ex": E}}, {"p", "q"}),
-    ],
-)
-async def test_the_settings_say_which_edges_are_walked(serve_each, settings, predicates):
-    backend = await serve_each(WALKED, **settings)
-    ring = await backend.edges_batch([f"{E}a", f"{E}b", "http://other.example/b"])
-    assert {edge[1].rpartition("/")[2].removeprefix("ex:") for edge in ring} == predicates
+    ]:
+        with each(settings, predicates):
+            backend = await serve_each(WALKED, **settings)
+            ring = await backend.edges_batch([f"{E}a", f"{E}b", "http://other.example/b"])
+            assert {edge[1].rpartition("/")[2].removeprefix("ex:") for edge in ring} == predicates
 
 
 async def test_nodes_of_another_namespace_are_unknown(serve):
@@ -181,33 +142,82 @@ async def test_nodes_of_another_namespace_are_unknown(serve):
     assert await backend.edges_batch(["http://other.example/b"]) == []
 
 
-async def test_classes_are_left_out_where_the_settings_say_so(serve_each):
-    backend = await serve_each(WALKED)
-    assert await types_of(backend, "T", "S") == {"T": "owl:Class", "S": "owl:Thing"}
-    backend = await serve_each(WALKED, ontology=False)
-    assert await types_of(backend, "a", "T", "S") == {"a": "T"}
-    assert await backend.metadata_for_nodes_batch([f"{E}T"]) == {}
+NODES = f"""
+<{E}typed> <{RDF}type> <{E}T> .
+<{E}named> <{RDFS}label> "named" .
+<{E}from> <{E}p> <{E}to> .
+<{E}blank> <{E}p> _:b .
+_:b <{E}p> <{E}ofblank> .
+"""
+CLASSES = f"""
+<{E}Drug> <{RDFS}subClassOf> <{E}Chemical> .
+<{E}Chemical> <{RDFS}subClassOf> <{E}Substance> .
+<{E}a> <{RDF}type> <{E}Drug> .
+<{E}a> <{RDF}type> <{E}Chemical> .
+<{E}a> <{RDF}type> <{E}Substance> .
+<{E}a> <{RDF}type> <{OWL}Thing> .
+<{E}b> <{RDF}type> <{E}Z> .
+<{E}b> <{RDF}type> <{E}Y> .
+"""
+KINDS = f"<{E}a> <{RDF}type> <{E}A> .\n<{E}b> <{E}kind> <{E}B> .\n<{E}b> <{E}kind> <{E}B2> ."
+THING, CLASS = "owl:Thing", "owl:Class"
+TYPES = [
+    # A node is what has a property, or an edge that enters it.
+    (NODES, {}, {"typed": "T", "named": THING, "from": THING, "to": THING}, {}),
+    # The most specific type counts, and the others are reported.
+    (
+        CLASSES,
+        {},
+        {"a": "Drug", "b": "Y"},
+        {"a": [f"{E}Chemical", f"{E}Substance", THING], "b": [f"{E}Z"]},
+    ),
+    # Types may be told by several properties.
+    (KINDS, {"type_property": [f"{E}kind", "rdf:type"]}, {"a": "A", "b": "B"}, {"b": [f"{E}B2"]}),
+    # Classes are nodes, unless the settings leave them out.
+    (WALKED, {}, {"a": "T", "b": THING, "T": CLASS, "S": THING}, {}),
+    (WALKED, {"ontology": False}, {"a": "T", "b": THING}, {}),
+]
+"""Graphs and settings, with the types of the nodes, and the types that are not the first."""
+NAMED = ("typed", "named", "from", "to", "blank", "ofblank", *"abcpqxBST")
 
 
-@pytest.mark.parametrize("graphs", [["1", "2"], ["1"], ["all"]])
-async def test_named_graphs_are_read_as_one(sparql_server, graphs):
-    sparql_server.clear()
-    sparql_server.load(f'<{E}a> <{E}p> <{E}b> .\n<{E}a> <{RDFS}label> "a" .', f"{E}g/1")
-    sparql_server.load(
-        f"<{E}a> <{E}p> <{E}b> .\n<{E}b> <{RDF}type> <{E}T> .\n<{E}b> <{E}p> <{E}c> .", f"{E}g/2"
-    )
-    graph = graphs if graphs == ["all"] else [f"{E}g/{name}" for name in graphs]
-    backend = await SparqlBackend.create(sparql_server.query_url, graph=graph)
-    try:
-        whole = graphs != ["1"]
-        ring = await backend.edges_batch([f"{E}a", f"{E}b"])
-        edges = {(f"{E}a", f"{E}p", f"{E}b")}
-        assert set(ring) == edges | ({(f"{E}b", f"{E}p", f"{E}c")} if whole else set())
-        ab = {"a": "owl:Thing", "b": "T" if whole else "owl:Thing"}
-        assert await types_of(backend, "a", "b", "c") == ab | ({"c": "owl:Thing"} if whole else {})
-        assert await backend.metadata_for_node(f"{E}a") == {"name": "a"}
-    finally:
-        await backend.close()
+async def test_each_store_has_the_same_nodes_with_the_same_types(each, serve_each):
+    for graph, settings, types, others in TYPES:
+        with each(settings, types):
+            backend = await serve_each(graph, **settings)
+            found = await types_of(backend, *NAMED)
+            assert found == types
+            metadata = await backend.metadata_for_nodes_batch([E + name for name in NAMED])
+            assert {E + name for name in found} == metadata.keys()
+            told = {key.removeprefix(E): one for key, one in metadata.items()}
+            assert others == {n: o["other_types"] for n, o in told.items() if "other_types" in o}
+            if graph == KINDS:
+                assert await backend.edges_from(f"{E}b") == []
+
+
+async def test_named_graphs_are_read_as_one(each, sparql_server):
+    for graphs in [["1", "2"], ["1"], ["all"]]:
+        with each(graphs):
+            sparql_server.clear()
+            sparql_server.load(f'<{E}a> <{E}p> <{E}b> .\n<{E}a> <{RDFS}label> "a" .', f"{E}g/1")
+            sparql_server.load(
+                f"<{E}a> <{E}p> <{E}b> .\n<{E}b> <{RDF}type> <{E}T> .\n<{E}b> <{E}p> <{E}c> .",
+                f"{E}g/2",
+            )
+            graph = graphs if graphs == ["all"] else [f"{E}g/{name}" for name in graphs]
+            backend = await SparqlBackend.create(sparql_server.query_url, graph=graph)
+            try:
+                whole = graphs != ["1"]
+                ring = await backend.edges_batch([f"{E}a", f"{E}b"])
+                edges = {(f"{E}a", f"{E}p", f"{E}b")}
+                assert set(ring) == edges | ({(f"{E}b", f"{E}p", f"{E}c")} if whole else set())
+                ab = {"a": "owl:Thing", "b": "T" if whole else "owl:Thing"}
+                assert await types_of(backend, "a", "b", "c") == ab | (
+                    {"c": "owl:Thing"} if whole else {}
+                )
+                assert await backend.metadata_for_node(f"{E}a") == {"name": "a"}
+            finally:
+                await backend.close()
 
 
 async def test_a_cold_answer_takes_few_requests(serve_each, texts_of):

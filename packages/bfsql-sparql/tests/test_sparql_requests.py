@@ -8,11 +8,10 @@ import urllib.request
 from importlib.metadata import version
 from urllib.parse import parse_qs, urlencode
 
-import pytest
 from SPARQLWrapper import ASK, JSON, POST, SELECT, SPARQLWrapper
 
 from bfsql_sparql.request import query_request
-from bfsql_sparql.settings import SparqlSettings, with_preset
+from bfsql_sparql.settings import SparqlSettings
 
 QUERY = "SELECT ?s WHERE { ?s ?p 'ü & \"' }"
 
@@ -85,32 +84,3 @@ def test_a_text_that_reads_like_an_update_is_sent_as_a_query():
 
 
 # --- presets ------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("preset", "fields"),
-    [
-        # A duration, `timeout=30s`, but none above the server's limit, which it does not report.
-        ("qlever", {}),
-        # Milliseconds.
-        ("stardog", {"timeout": ["29500"]}),
-        # Seconds, as for RDF4J.
-        ("graphdb", {"timeout": ["30"]}),
-        ("rdf4j", {"timeout": ["30"]}),
-        # No parameter: a hint within the query, or a setting of the cluster.
-        ("neptune", {}),
-        ("virtuoso", {"timeout": ["29500"]}),
-        ("dbpedia", {"timeout": ["29500"]}),
-        ("fuseki", {"timeout": ["30"]}),
-        ("oxigraph", {}),
-        ("wikidata", {}),
-    ],
-)
-def test_each_preset_sends_the_time_limit_as_its_server_takes_it(preset, fields):
-    url = "http://graph.x.test/sparql"
-    settings = with_preset(SparqlSettings(endpoint=url, preset=preset))
-    made = query_request(QUERY, settings, url, 29.5)
-    assert made.body is not None
-    sent = parse_qs(made.body.decode())
-    sent = {name: values for name, values in sent.items() if "timeout" in name.lower()}
-    assert sent == fields

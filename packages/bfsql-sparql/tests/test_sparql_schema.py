@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from functools import partial
 
 import pytest
 
@@ -35,55 +36,39 @@ _:food <http://x.test/madeOf> <http://x.test/rex> .
 """
 
 
-async def test_types_are_those_that_are_the_one_of_a_node(filled):
-    store = await filled(ZOO, prefix=PREFIX)
-    assert await store.schema.entity_types() == ["owl:Class", "x:Cat", "x:Dog"]
-    assert await store.schema.comprehensive()
+STRANGER = "<http://x.test/rex> <http://x.test/knows> <http://x.test/stranger> .\n"
+NEWT = """\
+<http://x.test/rex> <http://x.test/knows> <http://x.test/newt> .
+<http://x.test/newt> <http://x.test/kind> <http://x.test/Newt> .
+"""
+OWN = {"ontology": False, "inverse": {"x:chasedBy": "x:chases"}, "type_priority": ["x:Animal"]}
+CLASSES, PETS = ["owl:Class"], ["x:Cat", "x:Dog"]
+EDGES = ["rdfs:subClassOf", "x:chasedBy", "x:chases"]
+LISTS = [
+    (ZOO, {}, [*CLASSES, *PETS], EDGES),
+    (ZOO + STRANGER, {}, [*CLASSES, "owl:Thing", *PETS], [*EDGES, "x:knows"]),
+    (ZOO + NEWT, {}, [*CLASSES, "owl:Thing", *PETS], [*EDGES, "x:kind", "x:knows"]),
+    (
+        ZOO + NEWT,
+        {"type_property": ["x:kind", "rdf:type"]},
+        [*CLASSES, *PETS, "x:Newt"],
+        [*EDGES, "x:knows"],
+    ),
+    (ZOO, OWN, ["x:Animal"], ["x:chases"]),
+    (ZOO, {"only_predicate": ["x:chases"]}, [*CLASSES, *PETS], ["x:chases"]),
+    (ZOO, {"predicate_namespace": ["http://elsewhere.test/"]}, [*CLASSES, *PETS], []),
+    ("", {}, [], []),
+]
+"""Graphs and settings, with the types and the predicates that are listed."""
 
 
-async def test_predicates_are_those_of_edges(filled):
-    store = await filled(ZOO, prefix=PREFIX)
-    wanted = ["rdfs:subClassOf", "x:chasedBy", "x:chases"]
-    assert await store.schema.predicates() == wanted
-
-
-async def test_a_node_without_a_type_makes_thing_occur(filled):
-    more = "<http://x.test/rex> <http://x.test/knows> <http://x.test/stranger> .\n"
-    store = await filled(ZOO + more, prefix=PREFIX)
-    assert await store.schema.entity_types() == ["owl:Class", "owl:Thing", "x:Cat", "x:Dog"]
-
-
-async def test_a_node_has_a_type_by_any_of_the_properties(filled):
-    more = "<http://x.test/rex> <http://x.test/knows> <http://x.test/newt> .\n"
-    more += "<http://x.test/newt> <http://x.test/kind> <http://x.test/Newt> .\n"
-    both = await filled(ZOO + more, prefix=PREFIX, type_property=["x:kind", "rdf:type"])
-    types = await both.schema.entity_types()
-    assert types == ["owl:Class", "x:Cat", "x:Dog", "x:Newt"]
-    one = await filled(ZOO + more, prefix=PREFIX)
-    assert "owl:Thing" in await one.schema.entity_types()
-
-
-async def test_settings_rule_what_is_listed(filled):
-    store = await filled(
-        ZOO,
-        prefix=PREFIX,
-        ontology=False,
-        inverse={"x:chasedBy": "x:chases"},
-        type_priority=["x:Animal"],
-    )
-    assert await store.schema.entity_types() == ["x:Animal"]
-    assert await store.schema.predicates() == ["x:chases"]
-    fewer = await filled(ZOO, prefix=PREFIX, only_predicate=["x:chases"])
-    assert await fewer.schema.predicates() == ["x:chases"]
-    none = await filled(ZOO, prefix=PREFIX, predicate_namespace=["http://elsewhere.test/"])
-    assert await none.schema.predicates() == []
-
-
-async def test_an_empty_store_has_empty_lists(filled):
-    store = await filled("")
-    assert await store.schema.entity_types() == []
-    assert await store.schema.predicates() == []
-    assert await store.schema.comprehensive()
+async def test_each_store_lists_the_types_of_nodes_and_the_predicates_of_edges(each, filled):
+    for graph, settings, types, predicates in LISTS:
+        with each(graph, settings):
+            schema = (await filled(graph, prefix=PREFIX, **settings)).schema
+            assert await schema.entity_types() == types
+            assert await schema.predicates() == predicates
+            assert await schema.comprehensive()
 
 
 async def test_lists_are_asked_afresh(oxigraph, look):
@@ -116,21 +101,16 @@ async def test_a_list_that_is_being_read_is_waited_for_and_not_read_again(filled
 # --- samples ----------------------------------------------------------------
 
 
-async def test_where_distinct_is_not_safe_the_lists_are_samples_and_say_so(filled):
-    store = await filled(ZOO, prefix=PREFIX, distinct=False)
-    assert {"x:Cat", "x:Dog"} <= set(await store.schema.entity_types())
-    assert {"x:chases", "x:chasedBy"} <= set(await store.schema.predicates())
-    assert not await store.schema.comprehensive()
-    advice = await store.schema.next_steps()
-    assert "sample" in advice
-    assert "schema_summary" in advice
-    assert "--probe-seed" in advice
-
-
-async def test_a_sample_starts_from_the_seeds(filled):
-    store = await filled(ZOO, prefix=PREFIX, distinct=False, probe_seed=["x:tom"])
-    assert {"x:Cat", "x:Dog"} <= set(await store.schema.entity_types())
-    assert {"x:chases", "x:chasedBy"} <= set(await store.schema.predicates())
+async def test_where_distinct_is_not_safe_the_lists_are_samples_and_say_so(each, filled):
+    for seeds in ({}, {"probe_seed": ["x:tom"]}):
+        with each(seeds):
+            schema = (await filled(ZOO, prefix=PREFIX, distinct=False, **seeds)).schema
+            assert {"x:Cat", "x:Dog"} <= set(await schema.entity_types())
+            assert {"x:chases", "x:chasedBy"} <= set(await schema.predicates())
+            assert not await schema.comprehensive()
+            advice = await schema.next_steps()
+            named = ("sample", "schema_summary", "--probe-seed")
+            assert all(word in advice for word in named), advice
 
 
 async def test_a_sample_takes_what_the_store_publishes_of_itself(filled):
@@ -176,24 +156,26 @@ async def test_a_sample_takes_what_the_service_description_names(bad_endpoint, l
     assert not await store.schema.comprehensive()
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
+async def test_a_description_that_is_none_is_no_fault(each, bad_endpoint, look):
+    for said in [
         refused(404),
         Reply(body=b"<html>", content_type="text/html"),
         Reply(body=b"no turtle {", content_type="text/turtle"),
         Reply(body=b"# nothing\n" * 500_000, content_type="text/turtle"),
         Reply(body=DESCRIPTION.encode() + LONG_IRI, content_type="text/turtle"),
         reset(),
-    ],
-)
-async def test_a_description_that_is_none_is_no_fault(said, bad_endpoint, look):
-    bad_endpoint.always(
-        lambda request: said if request.method == "GET" else results(variables=["s"])
-    )
-    store = await look(endpoint=bad_endpoint.url, distinct=False, search="contains")
-    assert await store.schema.entity_types() == []
-    assert any(one.method == "GET" for one in bad_endpoint.requests)
+    ]:
+        with each(said):
+            bad_endpoint.requests.clear()
+            others = results(variables=["s"])
+            bad_endpoint.always(partial(described, said, others))
+            store = await look(endpoint=bad_endpoint.url, distinct=False, search="contains")
+            assert await store.schema.entity_types() == []
+            assert any(one.method == "GET" for one in bad_endpoint.requests)
+
+
+def described(said, others, request):
+    return said if request.method == "GET" else others
 
 
 @pytest.mark.parametrize("name", ["oxigraph", "virtuoso"])

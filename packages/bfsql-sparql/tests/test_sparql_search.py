@@ -48,83 +48,75 @@ def odd(request):
     return ODD if THOROUGH or store == "files" else ODD[SERVERS.index(store) :: len(SERVERS)]
 
 
-async def test_ids_come_first_then_names_then_parts_of_names(filled):
-    store = await filled(PETS)
-    assert await store.ids("Rex") == ["http://x.test/b", "http://x.test/a"]
-    assert await store.ids("rex") == ["http://x.test/b", "http://x.test/a"]
-    assert await store.ids("good boy") == ["http://x.test/a"]
-    assert await store.ids("Hund") == ["http://x.test/a"]
-    assert await store.ids("big app") == ["dbr:New_York"]
+def named(*names):
+    """Nodes with these names, which are also their ids."""
+    return "".join(f'<http://x.test/{name}> {LABEL} "{name}" .\n' for name in names)
+
+
+X = "http://x.test/"
+RARE = ["Kelrud Centre", "Kelrudix Hall", *(f"Common Place {n}" for n in range(30))]
+GRAPHS = {
+    "pets": (PETS, {}),
+    "pets, whatever the index": (PETS, {"search": "graphdb"}),
+    "a wall": (f'<{X}GreatWall> <{X}long> "yes" .\n{PETS}', {}),
+    "names": (named("Pumvesgrilmab", "Pumvesgrondol", "Tarvesgrilol", "Grilmab"), {}),
+    "places": ("".join(f'<{X}{n}> {LABEL} "{name}" .\n' for n, name in enumerate(RARE)), {}),
+    "two words": (f'<{X}v> {LABEL} "Vanlam Chakel" .\n{PETS}', {}),
+}
+FOUND = [
+    # Ids come first, then names, then parts of names.
+    ("pets", None, ["Rex", "rex"], [f"{X}b", f"{X}a"]),
+    ("pets", None, ["good boy", "Hund"], [f"{X}a"]),
+    ("pets", None, ["big app"], ["dbr:New_York"]),
+    # An id without a name or a type is found.
+    ("pets", None, [f"{X}c"], [f"{X}c"]),
+    ("pets", None, [f"{X}onlyAnObject"], [f"{X}onlyAnObject"]),
+    ("pets", None, [f"{X}nothing", "no such thing"], []),
+    # Types are those that count.
+    ("pets", [f"{X}Cat"], ["rex"], [f"{X}b"]),
+    ("pets", [f"{X}Animal"], ["rex"], []),
+    ("pets", ["owl:Thing"], ["apple"], ["dbr:New_York"]),
+    ("pets", ["no such type"], ["rex"], []),
+    # Accents need not be typed.
+    ("pets", None, ["cafe rex", "caf\u00e9"], [f"{X}a"]),
+    ("pets, whatever the index", None, ["good b"], [f"{X}a"]),
+    # A part of an id is found where no name has it.
+    ("a wall", None, ["greatw"], [f"{X}GreatWall"]),
+    # A misspelt name is found, and nothing that is not near.
+    ("names", None, ["Pumvesgirlmab", "pumvesgrilmb"], [f"{X}Pumvesgrilmab"]),
+    ("names", None, ["Punvesgrilmap", "umvesgrillmab"], [f"{X}Pumvesgrilmab"]),
+    ("names", None, ["Gritmab"], [f"{X}Grilmab"]),
+    ("names", None, ["Pumvesgarlnob"], []),
+    # What shares a rare word is found where nothing has all.
+    ("places", None, ["Kelrud Institute of Physics", "Common Institute Kelrud"], [f"{X}0"]),
+    ("places", None, ["Common Institute"], []),
+    # Words run together or split are found with a typing error.
+    ("two words", None, ["VnalamChakel", "Vanlam Cha kel", "Van lam Chakle"], [f"{X}v"]),
+]
+"""Graphs, types, and queries with the ids that they find."""
+
+
+async def test_each_store_finds_the_same_in_the_same_order(each, filled):
+    for graph, (text, settings) in GRAPHS.items():
+        store = await filled(text, **settings)
+        for _, types, queries, ids in (row for row in FOUND if row[0] == graph):
+            for query in queries:
+                with each(graph, query, types):
+                    assert await store.ids(query, types) == ids
 
 
 async def test_an_id_is_found_in_each_of_its_spellings(filled):
-    store = await filled(PETS, prefix={"x": "http://x.test/"})
+    store = await filled(PETS, prefix={"x": X})
     for spelling in ("x:a", "<http://x.test/a>", "http://x.test/a", " x:a ", "a"):
         assert (await store.ids(spelling))[:1] == ["x:a"], spelling
     for spelling in ("dbr:New_York", "New_York", "New York"):
         assert await store.ids(spelling) == ["dbr:New_York"], spelling
 
 
-async def test_an_id_without_name_or_type_is_found(filled):
-    store = await filled(PETS)
-    assert await store.ids("http://x.test/c") == ["http://x.test/c"]
-    assert await store.ids("http://x.test/onlyAnObject") == ["http://x.test/onlyAnObject"]
-    assert await store.ids("http://x.test/nothing") == []
-
-
-async def test_a_part_of_an_id_is_found_where_no_name_has_it(filled):
-    store = await filled(f'<http://x.test/GreatWall> <http://x.test/long> "yes" .\n{PETS}')
-    assert await store.ids("greatw") == ["http://x.test/GreatWall"]
-
-
 async def test_a_candidate_has_its_type_and_its_name_in_the_best_language(filled):
     store = await filled(PETS, language=["de", "en"])
     (found,) = await store.search("good boy")
     assert (found.entity_type, found.name) == ("http://x.test/Dog", "Hund Rex")
-
-
-async def test_types_are_those_that_count(filled):
-    store = await filled(PETS)
-    assert await store.ids("rex", ["http://x.test/Cat"]) == ["http://x.test/b"]
-    assert await store.ids("rex", ["http://x.test/Animal"]) == []
-    assert await store.ids("apple", ["owl:Thing"]) == ["dbr:New_York"]
-    assert await store.ids("rex", ["no such type"]) == []
-
-
-async def test_what_is_nowhere_is_not_found(filled):
-    store = await filled(PETS)
-    assert await store.ids("no such thing") == []
-
-
-async def test_a_misspelt_name_is_found_and_nothing_that_is_not_near(filled):
-    names = ("Pumvesgrilmab", "Pumvesgrondol", "Tarvesgrilol", "Grilmab")
-    store = await filled("".join(f'<http://x.test/{name}> {LABEL} "{name}" .\n' for name in names))
-    for wrong in ("Pumvesgirlmab", "pumvesgrilmb", "Punvesgrilmap", "umvesgrillmab"):
-        assert await store.ids(wrong) == ["http://x.test/Pumvesgrilmab"], wrong
-    assert await store.ids("Gritmab") == ["http://x.test/Grilmab"]
-    assert await store.ids("Pumvesgarlnob") == []
-
-
-async def test_what_shares_a_rare_word_is_found_where_nothing_has_all(filled):
-    names = ["Kelrud Centre", "Kelrudix Hall", *(f"Common Place {n}" for n in range(30))]
-    store = await filled(
-        "".join(f'<http://x.test/{n}> {LABEL} "{name}" .\n' for n, name in enumerate(names))
-    )
-    assert await store.ids("Kelrud Institute of Physics") == ["http://x.test/0"]
-    assert await store.ids("Common Institute") == []
-    assert await store.ids("Common Institute Kelrud") == ["http://x.test/0"]
-
-
-async def test_words_run_together_or_split_are_found_with_a_typing_error(filled):
-    store = await filled(f'<http://x.test/v> {LABEL} "Vanlam Chakel" .\n{PETS}')
-    for wrong in ("VnalamChakel", "Vanlam Cha kel", "Van lam Chakle"):
-        assert await store.ids(wrong) == ["http://x.test/v"], wrong
-
-
-async def test_accents_need_not_be_typed(filled):
-    store = await filled(PETS)
-    assert await store.ids("cafe rex") == ["http://x.test/a"]
-    assert await store.ids("caf\u00e9") == ["http://x.test/a"]
 
 
 async def test_a_crowd_is_ranked_as_the_reference_does(filled):
@@ -224,11 +216,6 @@ async def test_what_the_index_of_virtuoso_does_not_know_yet_is_found_without_it(
     assert await store.ids("quokka") == ["http://x.test/s", "http://x.test/new"]
 
 
-async def test_a_store_without_a_text_index_is_searched_all_the_same(filled):
-    store = await filled(PETS, search="graphdb")
-    assert await store.ids("good b") == ["http://x.test/a"]
-
-
 SAIL = "http://www.openrdf.org/contrib/lucenesail#"
 RDFS_LABEL = WELL_KNOWN["rdfs"] + "label"
 WORDS = '"big AND (appl OR appl*)"'
@@ -257,28 +244,30 @@ DOCUMENTED = {
 SEARCHES = {name: one.search for name, one in DIALECTS.items() if one.search is not None}
 
 
-@pytest.mark.parametrize("dialect", SEARCHES)
-async def test_each_dialect_is_spoken_as_documented(dialect, bad_endpoint, look):
-    bad_endpoint.always(_found)
-    store = await look(endpoint=bad_endpoint.url, search=dialect, search_timeout=20)
-    before = len(bad_endpoint.requests)
-    (found,) = await store.search("Big appl")
-    assert found.name == "The Big Apple"
-    sent = [request.query for request in bad_endpoint.requests[before:]]
-    for part in DOCUMENTED[dialect]:
-        assert any(part in query for query in sent), part
+async def test_each_dialect_is_spoken_as_documented(each, bad_endpoint, look):
+    for dialect in SEARCHES:
+        with each(dialect):
+            bad_endpoint.always(_found)
+            store = await look(endpoint=bad_endpoint.url, search=dialect, search_timeout=20)
+            before = len(bad_endpoint.requests)
+            (found,) = await store.search("Big appl")
+            assert found.name == "The Big Apple"
+            sent = [request.query for request in bad_endpoint.requests[before:]]
+            for part in DOCUMENTED[dialect]:
+                assert any(part in query for query in sent), part
 
 
-@pytest.mark.parametrize("dialect", SEARCHES)
-def test_no_text_ends_a_quotation_in_any_dialect(dialect):
-    mapping = RdfMapping.of(SparqlSettings())
-    plain = SEARCHES[dialect](_asked("plain text"), mapping)
-    for text in ODD:
-        wanted = search_terms(text, 200) if is_text(text) else None
-        if wanted is None:
-            continue
-        made = _without_texts(SEARCHES[dialect](wanted, mapping))
-        assert made == _without_texts(plain), text
+def test_no_text_ends_a_quotation_in_any_dialect(each):
+    for dialect, search in SEARCHES.items():
+        with each(dialect):
+            mapping = RdfMapping.of(SparqlSettings())
+            plain = search(_asked("plain text"), mapping)
+            for text in ODD:
+                wanted = search_terms(text, 200) if is_text(text) else None
+                if wanted is None:
+                    continue
+                made = _without_texts(search(wanted, mapping))
+                assert made == _without_texts(plain), text
 
 
 def _asked(text):

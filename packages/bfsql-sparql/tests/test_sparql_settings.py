@@ -3,17 +3,17 @@
 import tomllib
 from importlib.resources import files
 from pathlib import Path
+from urllib.parse import parse_qs
 
 import pytest
 
 from bfsql.errors import ConfigurationError
 from bfsql.settings import options
 from bfsql.sources import FORMATS, RDF
-from bfsql_sparql.backend import open_dataset
 from bfsql_sparql.mapping import RdfMapping
 from bfsql_sparql.plugin import plugin
+from bfsql_sparql.request import query_request
 from bfsql_sparql.settings import SparqlSettings, hint, with_preset
-from bfsql_test_support.servers.bad_replies import Reply, results
 
 TABLES = tomllib.loads(files("bfsql_sparql").joinpath("presets.toml").read_text("utf-8"))
 PUBLIC = ("dbpedia", "wikidata", "uniprot", "chembl")
@@ -30,29 +30,20 @@ def test_the_presets_are_those_that_the_help_names():
     assert all(name in named for name in TABLES)
 
 
-@pytest.mark.parametrize("name", TABLES)
-def test_each_preset_can_be_used(name):
-    settings = with_preset(SparqlSettings(preset=name))
-    assert (settings.endpoint is not None) == (name in PUBLIC)
-    mapping = RdfMapping.of(settings)
-    for ours in (mapping.labels, mapping.types, mapping.excluded):
-        assert not any(one.startswith(settings.base) and "/" not in one for one in ours)
-    assert (hint(settings) is not None) == (name in PUBLIC)
-
-
-@pytest.mark.parametrize("name", TABLES)
-def test_a_preset_says_only_what_differs(name):
-    plain = SparqlSettings()
-    settings = with_preset(SparqlSettings(preset=name))
-    for key in TABLES[name].keys() - {"hint"}:
-        same = getattr(settings, key) == getattr(plain, key)
-        assert not same or key in ("batch_size", "query_timeout"), key
-
-
-@pytest.mark.parametrize("name", TABLES)
-def test_each_preset_is_on_its_page(name):
-    page = PAGE.read_text("utf-8")
-    assert f"`{name}`" in page
+def test_each_preset_can_be_used_says_only_what_differs_and_is_on_its_page(each):
+    plain, page = SparqlSettings(), PAGE.read_text("utf-8")
+    for name in TABLES:
+        with each(name):
+            settings = with_preset(SparqlSettings(preset=name))
+            assert (settings.endpoint is not None) == (name in PUBLIC)
+            mapping = RdfMapping.of(settings)
+            for ours in (mapping.labels, mapping.types, mapping.excluded):
+                assert not any(one.startswith(settings.base) and "/" not in one for one in ours)
+            assert (hint(settings) is not None) == (name in PUBLIC)
+            for key in TABLES[name].keys() - {"hint"}:
+                same = getattr(settings, key) == getattr(plain, key)
+                assert not same or key in ("batch_size", "query_timeout"), key
+            assert f"`{name}`" in page
 
 
 def test_no_preset_named_changes_nothing():
@@ -111,59 +102,34 @@ def test_an_unknown_preset_is_reported_with_the_known_ones():
         with_preset(SparqlSettings(preset="dbpdia"))
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
+def test_a_file_that_cannot_be_used_is_reported(each, tmp_path):
+    for text, said in [
         ("[ours\n", "cannot be read"),
         ("[ours]\nbatch = 7\n", "batch"),
         ("[ours]\nbatch_size = 0\n", "batch"),
         ('[ours]\npassword = "x"\n', "no preset may set"),
         ('ours = "http://x.test"\n', "no preset named 'ours'"),
-    ],
-)
-def test_a_file_that_cannot_be_used_is_reported(text, said, tmp_path):
-    file = tmp_path / "more.toml"
-    file.write_text(text)
-    with pytest.raises(ConfigurationError, match=said):
-        with_preset(SparqlSettings(preset="ours", preset_file=file))
-    with pytest.raises(ConfigurationError, match="nowhere"):
-        with_preset(SparqlSettings(preset="ours", preset_file=tmp_path / "nowhere.toml"))
+    ]:
+        with each(text, said):
+            file = tmp_path / "more.toml"
+            file.write_text(text)
+            with pytest.raises(ConfigurationError, match=said):
+                with_preset(SparqlSettings(preset="ours", preset_file=file))
+            with pytest.raises(ConfigurationError, match="nowhere"):
+                with_preset(SparqlSettings(preset="ours", preset_file=tmp_path / "nowhere.toml"))
 
 
-@pytest.mark.parametrize(
-    ("name", "sent"),
-    [
-        ("virtuoso", "7000"),
-        ("dbpedia", "7000"),
-        ("chembl", "7000"),
-        ("stardog", "7000"),
-        ("fuseki", "7"),
-        ("graphdb", "7"),
-        ("rdf4j", "7"),
-        ("neptune", None),
-        ("qlever", None),
-        ("oxigraph", None),
-        ("wikidata", None),
-        ("uniprot", None),
-    ],
-)
-async def test_the_time_limit_goes_out_in_the_parameter_and_unit_of_the_server(
-    name, sent, bad_endpoint
-):
-    bad_endpoint.always(_yes)
-    given = SparqlSettings(preset=name, endpoint=bad_endpoint.url, request_delay=0)
-    dataset = await open_dataset(with_preset(given))
-    try:
-        await dataset.reply("ASK { ?s ?p ?o }", 7)
-    finally:
-        await dataset.close()
-    fields = bad_endpoint.requests[-1].fields
-    assert fields.get("timeout") == ([sent] if sent else None)
-
-
-def _yes(request):
-    yes = Reply(body=b'{"head": {}, "boolean": true}')
-    return yes if request.query.startswith("ASK") else results(variables=["s"])
+def test_the_time_limit_goes_out_in_the_parameter_and_unit_of_the_server(each):
+    sent = dict.fromkeys(("virtuoso", "dbpedia", "chembl", "stardog"), "6500")
+    sent |= dict.fromkeys(("fuseki", "graphdb", "rdf4j"), "7")
+    url = "http://graph.x.test/sparql"
+    for name in TABLES:
+        with each(name):
+            settings = with_preset(SparqlSettings(preset=name, endpoint=url))
+            made = query_request("ASK {}", settings, url, 6.5)
+            fields = parse_qs(made.body.decode())
+            limits = {key: value for key, value in fields.items() if "timeout" in key.lower()}
+            assert limits == ({"timeout": [sent[name]]} if name in sent else {})
 
 
 def test_the_files_that_are_served_as_they_are_have_the_endings_of_rdf():

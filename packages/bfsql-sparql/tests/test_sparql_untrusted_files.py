@@ -20,42 +20,43 @@ COMMANDS = {
 }
 
 
-@pytest.mark.parametrize(
-    ("command", "what"),
-    [*(("serve", what) for what in ABORTS), *((command, ABORTS[0]) for command in COMMANDS)][1:],
-)
-def test_a_command_refuses_a_hostile_file_and_ends(tmp_path, programs, what, command):
-    name, content, words = HOSTILE[what]
-    (tmp_path / name).write_bytes(content)
-    values = {"FILE": str(tmp_path / name), "PORT": str(free_port())}
-    done = subprocess.run(
-        [programs / "bfsql", *(values.get(word, word) for word in COMMANDS[command])],
-        timeout=60,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 2
-    assert words in done.stderr
-    assert "Traceback" not in done.stderr
+def test_a_command_refuses_a_hostile_file_and_ends(each, tmp_path, programs):
+    for command, what in [
+        *(("serve", what) for what in ABORTS),
+        *((command, ABORTS[0]) for command in COMMANDS),
+    ][1:]:
+        with each(command, what):
+            name, content, words = HOSTILE[what]
+            (tmp_path / name).write_bytes(content)
+            values = {"FILE": str(tmp_path / name), "PORT": str(free_port())}
+            done = subprocess.run(
+                [programs / "bfsql", *(values.get(word, word) for word in COMMANDS[command])],
+                timeout=60,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            assert done.returncode == 2
+            assert words in done.stderr
+            assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("what", RDF)
-async def test_oxigraph_does_not_see_a_hostile_file(tmp_path, what):
-    name, content, words = RDF[what]
-    (tmp_path / name).write_bytes(content)
-    with pytest.raises(StoreError) as refused:
-        await Files.open(SparqlSettings(data=[str(tmp_path / name)]))
-    assert words in str(refused.value)
+async def test_oxigraph_does_not_see_a_hostile_file(each, tmp_path):
+    for name, content, words in RDF.values():
+        with each(name):
+            (tmp_path / name).write_bytes(content)
+            with pytest.raises(StoreError) as refused:
+                await Files.open(SparqlSettings(data=[str(tmp_path / name)]))
+            assert words in str(refused.value)
 
 
-@pytest.mark.parametrize("what", HONEST)
-async def test_an_honest_file_is_read(tmp_path, what):
-    name, content, value = HONEST[what]
-    (tmp_path / name).write_bytes(content)
-    files = await Files.open(SparqlSettings(data=[str(tmp_path / name)]))
-    try:
-        found = rows((await files.reply("SELECT ?o { ?s ?p ?o }")).body)
-    finally:
-        await files.close()
-    assert [row[0].text for row in found] == [value]
+async def test_an_honest_file_is_read(each, tmp_path):
+    for name, content, value in HONEST.values():
+        with each(name):
+            (tmp_path / name).write_bytes(content)
+            files = await Files.open(SparqlSettings(data=[str(tmp_path / name)]))
+            try:
+                found = rows((await files.reply("SELECT ?o { ?s ?p ?o }")).body)
+            finally:
+                await files.close()
+            assert [row[0].text for row in found] == [value]
