@@ -2,15 +2,14 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
 import pytest
 from neo4j import AsyncGraphDatabase
 
-from bfsql_neo4j import Neo4jBackend, Neo4jSettings
-from bfsql_test_support.servers.neo4j import Neo4jServer
+from bfsql_neo4j import Neo4jSettings
 
 Cypher = Callable[..., Awaitable[list[list[Any]]]]
 
@@ -27,20 +26,20 @@ class Notes(logging.Handler):
     Warnings by the driver would cost 24 ms a statement, since it inspects the stack each time.
     """
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.texts: list[str] = []
 
-    def emit(self, record: logging.LogRecord) -> None:
+    def emit(self, record):
         self.texts.append(record.getMessage())
 
 
 @pytest.fixture(autouse=True)
-def notes_are_errors(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def notes_are_errors(monkeypatch):
     """Fails the test on notifications about statements, above all about deprecated syntax."""
     make = AsyncGraphDatabase.driver
 
-    def telling(uri: str, **options: Any) -> Any:
+    def telling(uri, **options):
         return make(uri, **options | TOLD)
 
     monkeypatch.setattr("bfsql_neo4j.connection.AsyncGraphDatabase.driver", telling)
@@ -52,7 +51,7 @@ def notes_are_errors(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _indexes_are_looked_at_often() -> Iterator[None]:
+def _indexes_are_looked_at_often():
     """Small indexes are populated sooner than after the pause that suits large ones."""
     with pytest.MonkeyPatch.context() as patch:
         for module in ("indexes", "discovery"):
@@ -61,19 +60,19 @@ def _indexes_are_looked_at_often() -> Iterator[None]:
 
 
 @pytest.fixture
-def settings(neo4j_server: Neo4jServer) -> Neo4jSettings:
+def settings(neo4j_server):
     """Settings of the test server, whose database is replaced by every load."""
     return Neo4jSettings(uri=neo4j_server.uri)
 
 
 @pytest.fixture
-async def cypher(neo4j_server: Neo4jServer) -> AsyncIterator[Cypher]:
+async def cypher(neo4j_server):
     """Runs statements on the test server, bypassing the tested code; returns rows."""
     async with AsyncGraphDatabase.driver(
         neo4j_server.uri, auth=neo4j_server.auth, notifications_min_severity="OFF"
     ) as driver:
 
-        async def run(text: str, **parameters: Any) -> list[list[Any]]:
+        async def run(text, **parameters):
             async with driver.session() as session:
                 return await (await session.run(text, parameters)).values()
 
@@ -81,19 +80,19 @@ async def cypher(neo4j_server: Neo4jServer) -> AsyncIterator[Cypher]:
 
 
 @pytest.fixture
-def empty_it(neo4j_server: Neo4jServer) -> Callable[[], Awaitable[None]]:
+def empty_it(neo4j_server):
     """Removes all nodes, indexes and constraints of the test server's database."""
     return partial(asyncio.to_thread, neo4j_server.clear)
 
 
 @pytest.fixture
-async def emptied(empty_it: Callable[[], Awaitable[None]]) -> None:
+async def emptied(empty_it):
     """The test server's database without nodes, indexes and constraints."""
     await empty_it()
 
 
 @pytest.fixture(scope="session")
-def statements() -> Callable[[Neo4jBackend], list[str]]:
+def statements():
     """Gives the list to which the texts that a backend sends from now on are appended."""
 
     from bfsql_test_support.suites.conformance import texts_of

@@ -5,8 +5,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from bfsql.answers.clean import clean_metadata
-from bfsql.models import EvidenceRecord, GraphRecord, NodeRecord
-from bfsql_neo4j import Neo4jBackend, Neo4jSettings
+from bfsql.models import EvidenceRecord, NodeRecord
+from bfsql_neo4j import Neo4jBackend
 from bfsql_neo4j.load.loader import load_graph
 from bfsql_test_support.suites.agreement import assert_agreed, graphs, values, without_dangling
 
@@ -19,12 +19,12 @@ WITHOUT_SHRINKING = [Phase.explicit, Phase.reuse, Phase.generate]
 VALUES = values(null=False)
 
 
-def drawn(predicates: st.SearchStrategy[str]) -> st.SearchStrategy[list[GraphRecord]]:
+def drawn(predicates):
     types = st.sampled_from(["drug", "Disease", "two words", ""])
     return graphs(IDS, predicates, types, any_value=VALUES, node={"entity_id": VALUES})
 
 
-async def agree(settings: Neo4jSettings, records: list[GraphRecord], upper: bool) -> None:
+async def agree(settings, records, upper):
     # Neo4j has no relationships without both of their nodes.
     able = without_dangling(records)
     stored = [in_capitals(record) for record in able] if upper else able
@@ -36,7 +36,7 @@ async def agree(settings: Neo4jSettings, records: list[GraphRecord], upper: bool
         await backend.close()
 
 
-def in_capitals(record: GraphRecord) -> GraphRecord:
+def in_capitals(record):
     if isinstance(record, NodeRecord):
         return record
     kind, rest = type(record), (record.subject, record.predicate.upper(), record.object)
@@ -45,20 +45,16 @@ def in_capitals(record: GraphRecord) -> GraphRecord:
 
 class TestAgreement:
     @pytest.fixture(autouse=True)
-    def _on_the_server(self, settings: Neo4jSettings) -> None:
+    def _on_the_server(self, settings):
         type(self).settings = settings
 
     @given(drawn(KEPT_CASE))
     @settings(max_examples=3, phases=WITHOUT_SHRINKING, suppress_health_check=list(HealthCheck))
-    async def test_the_server_and_the_reference_tell_the_same_of_every_graph(
-        self, records: list[GraphRecord]
-    ) -> None:
+    async def test_the_server_and_the_reference_tell_the_same_of_every_graph(self, records):
         kept = self.settings.model_copy(update={"preserve_case": True})
         await agree(kept, records, upper=False)
 
     @given(drawn(LOWER))
     @settings(max_examples=2, phases=WITHOUT_SHRINKING, suppress_health_check=list(HealthCheck))
-    async def test_types_in_capitals_are_predicates_in_lower_case(
-        self, records: list[GraphRecord]
-    ) -> None:
+    async def test_types_in_capitals_are_predicates_in_lower_case(self, records):
         await agree(self.settings, records, upper=True)

@@ -3,17 +3,15 @@
 import json
 import shlex
 import tomllib
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
 from bfsql.cli import bfsql
-from bfsql.graph import Graph, open_graph
-from bfsql.models import EdgeRecord, GraphRecord, NodeRecord
-from bfsql_neo4j import Neo4jBackend, Neo4jSettings
+from bfsql.graph import open_graph
+from bfsql.models import EdgeRecord, NodeRecord
+from bfsql_neo4j import Neo4jBackend
 from bfsql_neo4j.indexes import prepare
 from bfsql_neo4j.proposal import propose
 from bfsql_test_support.depth import THOROUGH
@@ -33,13 +31,13 @@ pytestmark = pytest.mark.slow
 FILE = Path(__file__).parents[3] / "docs" / "how-to" / "snippets" / "films.cypher"
 
 
-async def fill_films(cypher: Any) -> None:
+async def fill_films(cypher):
     for statement in FILE.read_text("utf-8").split(";\n"):
         if statement.strip():
             await cypher(statement)
 
 
-async def fill_company(cypher: Any) -> None:
+async def fill_company(cypher):
     tables = northwind()
     for name, table in tables.items():
         keys = ", ".join(f"n.{key}" for key in table.key)
@@ -53,7 +51,7 @@ async def fill_company(cypher: Any) -> None:
             )
 
 
-async def fill_crimes(cypher: Any) -> None:
+async def fill_crimes(cypher):
     """As the importer does it: `id` is unique for each label."""
     graph = crimes()
     for label, rows in graph.nodes.items():
@@ -121,21 +119,19 @@ if THOROUGH:  # Postgres has the other graphs every day
 
 
 @pytest.fixture(scope="module", params=GRAPHS)
-def name(request: pytest.FixtureRequest) -> str:
+def name(request):
     """The name of a graph; all tests of a graph run one after the other."""
     return request.param
 
 
 @pytest.fixture(scope="module")
-def present() -> set[str]:
+def present():
     """The name of the graph that is on the server."""
     return set()
 
 
 @pytest.fixture
-async def filled(
-    name: str, cypher: Any, empty_it: Callable[[], Awaitable[None]], present: set[str]
-) -> str:
+async def filled(name, cypher, empty_it, present):
     """The graph is on the server, with the constraints of its owner and no other index."""
     if name not in present:
         present.clear()
@@ -146,14 +142,14 @@ async def filled(
 
 
 @pytest.fixture
-async def graph(filled: str, settings: Neo4jSettings) -> AsyncIterator[Graph]:
+async def graph(filled, settings):
     async with open_graph("neo4j", uri=settings.uri) as opened:
         yield opened
 
 
 async def test_questions_are_answered_as_cypher_does_without_a_choice(
-    name: str, graph: Graph, settings: Neo4jSettings, cypher: Any
-) -> None:
+    name, graph, settings, cypher
+):
     _, questions = GRAPHS[name]
     await assert_answered(graph, questions, lambda question: cypher(question.cypher))
     chosen = {one.field: one.value for one in (await propose(settings)).settings}
@@ -166,9 +162,7 @@ async def test_questions_are_answered_as_cypher_does_without_a_choice(
 
 
 @pytest.mark.parametrize("name", COMMANDS, indirect=True)
-def test_two_commands(
-    filled: str, settings: Neo4jSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_commands(filled, settings, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("NEO4J_URI", settings.uri)
@@ -191,9 +185,7 @@ def test_two_commands(
 
 
 @pytest.mark.parametrize("name", ["films"], indirect=True)
-async def test_the_films_of_the_documentation_are_those_of_the_demo(
-    filled: str, settings: Neo4jSettings
-) -> None:
+async def test_the_films_of_the_documentation_are_those_of_the_demo(filled, settings):
     backend = await Neo4jBackend.open(settings)
     try:
         await assert_agreed(backend, list(films_by_name()), evidence=False, singly=20)
@@ -201,7 +193,7 @@ async def test_the_films_of_the_documentation_are_those_of_the_demo(
         await backend.close()
 
 
-def films_by_name() -> Iterator[GraphRecord]:
+def films_by_name():
     """The films with names as ids, and the names that the file gives to properties."""
     names: dict[str, str] = {}
     for record in film_records():
@@ -218,9 +210,7 @@ def films_by_name() -> Iterator[GraphRecord]:
 
 
 @pytest.mark.parametrize("name", ["films"], indirect=True)
-async def test_a_misspelt_name_is_found_after_bfsql_index(
-    filled: str, settings: Neo4jSettings
-) -> None:
+async def test_a_misspelt_name_is_found_after_bfsql_index(filled, settings):
     chosen = {one.field: one.value for one in (await propose(settings)).settings}
     await prepare(settings.model_copy(update=chosen), True)
     async with open_graph("neo4j", uri=settings.uri) as graph:

@@ -1,16 +1,12 @@
 """The conformance kit on a real server."""
 
-from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
 
 import pytest
 
-from bfsql.models import GraphRecord
-from bfsql_neo4j import Neo4jBackend, Neo4jSettings
+from bfsql_neo4j import Neo4jBackend
 from bfsql_neo4j.load.loader import load_graph
 from bfsql_test_support.depth import THOROUGH
-from bfsql_test_support.servers.neo4j import Neo4jServer
 from bfsql_test_support.suites.conformance import (
     ASKED_TOGETHER,
     HoldingSuite,
@@ -44,21 +40,19 @@ class TestNeo4j(LoadedTogether, HoldingSuite, ServedSuite, WatchedSuite, AnyNumb
 
     @pytest.fixture(autouse=True, scope="class")
     @classmethod
-    def _nothing_is_held(cls, neo4j_server: Neo4jServer) -> None:
+    def _nothing_is_held(cls, neo4j_server):
         neo4j_server.clear()  # other tests leave constraints
         TestNeo4j.held = None
 
     @pytest.fixture(autouse=True)
-    def _on_the_server(
-        self, settings: Neo4jSettings, neo4j_server: Neo4jServer, statements: Any
-    ) -> None:
+    def _on_the_server(self, settings, neo4j_server, statements):
         self.server = neo4j_server
         self.watched = statements
         # On a busy machine, hundreds of calls wait longer for 16 connections than by default.
         self.settings = settings.model_copy(update={"preserve_case": True, "connect_timeout": 60.0})
 
     @asynccontextmanager
-    async def backend_with(self, records: Sequence[GraphRecord]) -> AsyncIterator[Neo4jBackend]:
+    async def backend_with(self, records):
         await self.load_once(records, lambda: load_graph(self.settings, records))
         async with closing(Neo4jBackend.open(self.settings)) as backend:
             self.texts = self.watched(backend)

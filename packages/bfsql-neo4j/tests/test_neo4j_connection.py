@@ -4,8 +4,6 @@ import asyncio
 import gc
 import os
 import socket
-from collections.abc import Iterator
-from typing import Any
 
 import psutil
 import pytest
@@ -18,7 +16,6 @@ from bfsql.tools import Limits
 from bfsql.tools.operations import translate_errors
 from bfsql_neo4j import Neo4jBackend, Neo4jSettings
 from bfsql_neo4j.indexes import prepare
-from bfsql_test_support.servers.neo4j import Neo4jServer
 from bfsql_test_support.servers.process import is_alive
 
 LEAVES = 40_000
@@ -41,7 +38,7 @@ CONTENT = (
 SLOW = "UNWIND range(1, 10000000000) AS i WITH count(sin(i)) AS n RETURN n"
 
 
-async def until(cypher: Any, *, running: int, seconds: float = 30) -> None:
+async def until(cypher, *, running, seconds=30):
     """Wait until a number of the backend's statements are running on the server."""
     async with asyncio.timeout(seconds):
         while await cypher(UNDER_WAY) != [[running]]:
@@ -49,13 +46,13 @@ async def until(cypher: Any, *, running: int, seconds: float = 30) -> None:
 
 
 @pytest.fixture
-def collected() -> Iterator[None]:
+def collected():
     """Collects garbage after the test, while its filters of warnings are still in force."""
     yield
     gc.collect()
 
 
-def cancels_connecting(test: Any) -> Any:
+def cancels_connecting(test):
     """Marks a test that may cancel a call while the driver opens a connection.
 
     The driver leaves the socket of such a connection to the garbage collector.
@@ -65,7 +62,7 @@ def cancels_connecting(test: Any) -> Any:
 
 
 @pytest.fixture(scope="module")
-def hub(neo4j_server: Neo4jServer) -> Iterator[dict[str, Any]]:
+def hub(neo4j_server):
     """Settings of a graph with a hub, which no test changes."""
     with GraphDatabase.driver(neo4j_server.uri) as driver, driver.session() as session:
         for text in (NO_EDGES, NOTHING, CHAIN, HUB):
@@ -77,9 +74,7 @@ def hub(neo4j_server: Neo4jServer) -> Iterator[dict[str, Any]]:
         session.run(NO_EDGES).consume()
 
 
-async def test_an_answer_that_its_client_gives_up_is_gone_from_the_server_at_once(
-    hub: dict[str, Any], cypher: Any
-) -> None:
+async def test_an_answer_that_its_client_gives_up_is_gone_from_the_server_at_once(hub, cypher):
     async with open_graph("neo4j", **hub) as graph:
         asked = asyncio.ensure_future(graph.bfs_query(["hub"], max_hops=2))
         await until(cypher, running=1)
@@ -90,9 +85,7 @@ async def test_an_answer_that_its_client_gives_up_is_gone_from_the_server_at_onc
         assert (await graph.bfs_query(["b"], max_hops=1)).content["edge_count"] == 1
 
 
-async def test_an_answer_past_its_deadline_leaves_nothing_on_the_server(
-    hub: dict[str, Any], cypher: Any
-) -> None:
+async def test_an_answer_past_its_deadline_leaves_nothing_on_the_server(hub, cypher):
     backend = await Neo4jBackend.create(**hub)
     async with open_graph(backend, limits=Limits(deadline=0.1)) as graph:
         with pytest.raises(ToolError) as late:
@@ -104,9 +97,7 @@ async def test_an_answer_past_its_deadline_leaves_nothing_on_the_server(
     await backend.close()
 
 
-async def test_a_closed_graph_leaves_nothing_on_the_server(
-    hub: dict[str, Any], cypher: Any
-) -> None:
+async def test_a_closed_graph_leaves_nothing_on_the_server(hub, cypher):
     backend = await Neo4jBackend.create(**hub)
     asked = asyncio.ensure_future(backend._reader.records(SLOW))
     await until(cypher, running=1)
@@ -116,9 +107,7 @@ async def test_a_closed_graph_leaves_nothing_on_the_server(
     await until(cypher, running=0)
 
 
-async def test_a_pool_that_is_exhausted_is_reported_and_works_again(
-    hub: dict[str, Any], cypher: Any
-) -> None:
+async def test_a_pool_that_is_exhausted_is_reported_and_works_again(hub, cypher):
     backend = await Neo4jBackend.create(**hub, pool_size=1, connect_timeout=1.0)
     slow = asyncio.ensure_future(backend._reader.records(SLOW))
     await until(cypher, running=1)
@@ -131,9 +120,7 @@ async def test_a_pool_that_is_exhausted_is_reported_and_works_again(
     await backend.close()
 
 
-async def test_a_statement_has_the_id_of_its_call_beside_it_and_all_may_write_here(
-    hub: dict[str, Any], cypher: Any
-) -> None:
+async def test_a_statement_has_the_id_of_its_call_beside_it_and_all_may_write_here(hub, cypher):
     backend = await Neo4jBackend.create(**hub)
     with call.scope(request_id="one-1"):
         asked = asyncio.ensure_future(backend._reader.records(SLOW))
@@ -151,9 +138,7 @@ async def test_a_statement_has_the_id_of_its_call_beside_it_and_all_may_write_he
     await backend.close()
 
 
-async def test_what_an_operator_ends_is_reported_and_the_next_call_works(
-    hub: dict[str, Any], cypher: Any
-) -> None:
+async def test_what_an_operator_ends_is_reported_and_the_next_call_works(hub, cypher):
     backend = await Neo4jBackend.create(**hub)
     asked = asyncio.ensure_future(backend._reader.records(SLOW))
     await until(cypher, running=1)
@@ -168,9 +153,7 @@ async def test_what_an_operator_ends_is_reported_and_the_next_call_works(
     await backend.close()
 
 
-async def test_a_server_without_enough_memory_is_an_error_that_says_what_takes_less(
-    hub: dict[str, Any], caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_server_without_enough_memory_is_an_error_that_says_what_takes_less(hub, caplog):
     backend = await Neo4jBackend.create(**hub)
     # Each part of a list counts as the whole list, so that this takes little memory.
     text = (
@@ -191,8 +174,8 @@ async def test_a_server_without_enough_memory_is_an_error_that_says_what_takes_l
 @pytest.mark.stops_server
 @cancels_connecting
 async def test_a_server_killed_in_the_middle_of_an_answer_is_one_error_and_the_next_call_works(
-    hub: dict[str, Any], cypher: Any, neo4j_server: Neo4jServer
-) -> None:
+    hub, cypher, neo4j_server
+):
     backend = await Neo4jBackend.create(**hub)  # with four connections that no call uses meanwhile
     await asyncio.gather(*(backend.edges_from("a") for _ in range(4)))
     async with open_graph("neo4j", **hub) as graph:
@@ -219,9 +202,7 @@ async def test_a_server_killed_in_the_middle_of_an_answer_is_one_error_and_the_n
     await backend.close()
 
 
-async def test_a_query_over_its_own_time_is_reported_and_the_next_call_works(
-    hub: dict[str, Any], cypher: Any
-) -> None:
+async def test_a_query_over_its_own_time_is_reported_and_the_next_call_works(hub, cypher):
     backend = await Neo4jBackend.create(**hub)  # opening may take longer than 1 s on a busy machine
     reader = backend._reader
     reader._settings = reader._settings.model_copy(update={"query_timeout": 1.0})
@@ -232,7 +213,7 @@ async def test_a_query_over_its_own_time_is_reported_and_the_next_call_works(
     await backend.close()
 
 
-async def test_after_close_every_call_says_so(hub: dict[str, Any]) -> None:
+async def test_after_close_every_call_says_so(hub):
     backend = await Neo4jBackend.create(**hub)
     await backend.close()
     await backend.close()
@@ -252,10 +233,8 @@ async def test_after_close_every_call_says_so(hub: dict[str, Any]) -> None:
         "CALL () { CREATE (:Written) } IN TRANSACTIONS RETURN 1",
     ],
 )
-async def test_a_write_over_the_backend_s_own_session_is_refused(
-    hub: dict[str, Any], cypher: Any, text: str
-) -> None:
-    async def content() -> list[Any]:
+async def test_a_write_over_the_backend_s_own_session_is_refused(hub, cypher, text):
+    async def content():
         return [await cypher(one) for one in CONTENT]
 
     backend, before = await Neo4jBackend.create(**hub), await content()
@@ -266,7 +245,7 @@ async def test_a_write_over_the_backend_s_own_session_is_refused(
     await backend.close()
 
 
-async def test_connections_send_at_once(settings: Neo4jSettings, neo4j_server: Neo4jServer) -> None:
+async def test_connections_send_at_once(settings, neo4j_server):
     backend = await Neo4jBackend.open(settings)
     try:
         port = int(neo4j_server.uri.rpartition(":")[2])

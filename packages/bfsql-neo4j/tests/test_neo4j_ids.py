@@ -34,7 +34,7 @@ KEYS: dict[str, tuple[tuple[str, Any], ...]] = {
 """The keys of eight labels; the last two have no constraint."""
 
 
-def rows(label: str) -> Any:
+def rows(label):
     """Nodes of a label: properties, and their labels; some nodes lack a property of the key."""
     names = [name for name, _ in KEYS[label]]
     values = st.tuples(*(value for _, value in KEYS[label]))
@@ -55,7 +55,7 @@ GRAPHS = st.fixed_dictionaries({label: rows(label) for label in KEYS}).map(
 
 
 @pytest.fixture
-async def constrained(cypher: Any, emptied: None) -> None:
+async def constrained(cypher, emptied):
     """An empty database with a constraint or an index for each label but one."""
     for label, keys in KEYS.items():
         quoted = f"`{label}`"
@@ -68,9 +68,7 @@ async def constrained(cypher: Any, emptied: None) -> None:
 
 @given(GRAPHS)
 @examples(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck))
-async def test_ids_are_different_reversible_and_stable(
-    cypher: Any, settings: Neo4jSettings, constrained: None, graph: Any
-) -> None:
+async def test_ids_are_different_reversible_and_stable(cypher, settings, constrained, graph):
     await cypher("MATCH (n) DETACH DELETE n")
     await cypher(
         # One statement for each node, since those whose keys are equal to Neo4j are refused.
@@ -99,7 +97,7 @@ async def test_ids_are_different_reversible_and_stable(
 
 
 @given(TEXT, st.lists(st.tuples(TEXT, st.text(max_size=4)), min_size=1, max_size=3))
-def test_a_template_reads_its_own_ids(prefix: str, parts: list[tuple[str, str]]) -> None:
+def test_a_template_reads_its_own_ids(prefix, parts):
     names = tuple(f"p{n}" for n, _ in enumerate(parts))
     template = id_template(IdTemplate.over(prefix, names))
     assert template == IdTemplate(prefix, names)
@@ -115,7 +113,7 @@ def test_a_template_reads_its_own_ids(prefix: str, parts: list[tuple[str, str]])
 
 
 @pytest.mark.parametrize("item", ["A={", "A=x{a}y{b}", "A={a}-{b}", "A={a}{b}", "A={a}x"])
-def test_what_is_no_template_is_a_sentence(item: str) -> None:
+def test_what_is_no_template_is_a_sentence(item):
     if item == "A={":
         assert Neo4jSettings(id_property=[item]).id_property == [item]  # a property of that name
         return
@@ -126,7 +124,7 @@ def test_what_is_no_template_is_a_sentence(item: str) -> None:
 # --- odd databases ----------------------------------------------------------------
 
 
-async def hits(settings: Neo4jSettings, text: str) -> list[tuple[str, str]]:
+async def hits(settings, text):
     """The beginnings of ids, and the names, that a search finds."""
     async with open_graph("neo4j", uri=settings.uri) as graph:
         found = (await graph.search_entities(text)).content["result"]
@@ -134,8 +132,8 @@ async def hits(settings: Neo4jSettings, text: str) -> list[tuple[str, str]]:
 
 
 async def test_without_any_constraint_ids_are_element_ids_with_a_line_to_run(
-    cypher: Any, settings: Neo4jSettings, emptied: None, caplog: pytest.LogCaptureFixture
-) -> None:
+    cypher, settings, emptied, caplog
+):
     await cypher("UNWIND range(1, 3) AS n CREATE (:`A thing` {code: 'c' + n, size: 1})")
     with caplog.at_level(logging.INFO, "bfsql"):
         assert await hits(settings, "c2") == [("neo4j:element:", "c2")]
@@ -149,9 +147,7 @@ async def test_without_any_constraint_ids_are_element_ids_with_a_line_to_run(
     assert chosen.value == ["A thing=code"]
 
 
-async def test_a_role_that_may_not_list_indexes_is_served(
-    cypher: Any, settings: Neo4jSettings, emptied: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_role_that_may_not_list_indexes_is_served(cypher, settings, emptied, monkeypatch):
     await cypher("CREATE (:Person {name: 'Ann'})-[:KNOWS]->(:Person {name: 'Bob'})")
     # The Community edition has no roles: a privilege that is missing is an error of the statement.
     refused = "SHOW INDEXES YIELD nothing RETURN collect(nothing)"
@@ -164,9 +160,7 @@ async def test_a_role_that_may_not_list_indexes_is_served(
         assert {node["metadata"]["name"] for node in answer["nodes"]} == {"Ann", "Bob"}
 
 
-async def test_names_that_are_numbers_or_lists_or_do_not_differ(
-    cypher: Any, settings: Neo4jSettings, emptied: None
-) -> None:
+async def test_names_that_are_numbers_or_lists_or_do_not_differ(cypher, settings, emptied):
     await cypher(
         "UNWIND range(1, 4) AS n CREATE (:Badge {name: n, owner: 'o' + n}) "
         "CREATE (:Staff {title: 'Clerk', surname: 's' + n, code_id: 'x' + n}) "
@@ -182,9 +176,7 @@ async def test_names_that_are_numbers_or_lists_or_do_not_differ(
     )
 
 
-async def test_what_the_loader_wrote_is_read_as_before(
-    cypher: Any, settings: Neo4jSettings, emptied: None
-) -> None:
+async def test_what_the_loader_wrote_is_read_as_before(cypher, settings, emptied):
     await cypher("CREATE CONSTRAINT FOR (n:T) REQUIRE n.name IS UNIQUE")
     await cypher("CREATE (:T {entity_id: 'T:1', name: 'one'}), (:U {entity_id: 'U:1'})")
     assert await propose(settings) == Proposal()
@@ -194,9 +186,7 @@ async def test_what_the_loader_wrote_is_read_as_before(
     assert (await propose(settings)).settings[0].value == ["V=isbn", "entity_id"]
 
 
-async def test_equal_texts_of_two_labels_get_the_label_in_front(
-    cypher: Any, settings: Neo4jSettings, emptied: None
-) -> None:
+async def test_equal_texts_of_two_labels_get_the_label_in_front(cypher, settings, emptied):
     for label in ("City", "Film", "Person"):
         await cypher(f"CREATE CONSTRAINT FOR (n:{label}) REQUIRE n.name IS UNIQUE")
     await cypher("CREATE (:City {name: 'Chicago'}), (:Film {name: 'Chicago'})")
@@ -206,8 +196,8 @@ async def test_equal_texts_of_two_labels_get_the_label_in_front(
 
 
 async def test_a_name_beyond_the_scanned_nodes_is_found_by_its_index_and_the_answer_says_so(
-    cypher: Any, settings: Neo4jSettings, emptied: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    cypher, settings, emptied, monkeypatch
+):
     await cypher("CREATE CONSTRAINT FOR (n:Person) REQUIRE n.name IS UNIQUE")
     await cypher("UNWIND range(1, 30) AS n CREATE (:Person {name: 'Person ' + n})")
     monkeypatch.setattr("bfsql_neo4j.search.MOST_SCANNED", 10)
@@ -222,8 +212,8 @@ async def test_a_name_beyond_the_scanned_nodes_is_found_by_its_index_and_the_ans
 
 
 async def test_a_property_that_is_unique_no_more_is_reported_with_both_nodes(
-    cypher: Any, settings: Neo4jSettings, emptied: None
-) -> None:
+    cypher, settings, emptied
+):
     await cypher("CREATE INDEX FOR (n:Part) ON (n.code)")
     await cypher("CREATE (:Part {code: 'a'})-[:FITS]->(:Part {code: 'b'})")
     async with open_graph("neo4j", uri=settings.uri) as graph:
@@ -235,7 +225,7 @@ async def test_a_property_that_is_unique_no_more_is_reported_with_both_nodes(
     assert any(all(element in note for (element,) in bearers) for note in answer["notes"])
 
 
-async def test_nothing_is_written(cypher: Any, settings: Neo4jSettings, emptied: None) -> None:
+async def test_nothing_is_written(cypher, settings, emptied):
     await cypher("CREATE CONSTRAINT FOR (n:Person) REQUIRE n.name IS UNIQUE")
     await cypher("CREATE (:Person {name: 'Ann'})")
     counted = "MATCH (n) RETURN count(n), collect(properties(n))"
@@ -244,9 +234,7 @@ async def test_nothing_is_written(cypher: Any, settings: Neo4jSettings, emptied:
     assert (await cypher(counted), len(await cypher("SHOW INDEXES"))) == before
 
 
-async def test_a_load_does_not_write_ids_of_a_template(
-    settings: Neo4jSettings, emptied: None
-) -> None:
+async def test_a_load_does_not_write_ids_of_a_template(settings, emptied):
     from bfsql.models import NodeRecord
     from bfsql_neo4j.load.loader import load_graph
 

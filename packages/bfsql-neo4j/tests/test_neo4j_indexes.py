@@ -18,7 +18,7 @@ BY_LABEL = {"id_property": ["Person=name", "Movie=title"]}
 
 
 @pytest.fixture
-async def films(emptied, cypher) -> None:
+async def films(emptied, cypher):
     await cypher(FILMS)
 
 
@@ -26,13 +26,13 @@ async def films(emptied, cypher) -> None:
 def asked(settings):
     """`prepare`, with other settings."""
 
-    async def ask(apply: bool = False, **other) -> list[str]:
+    async def ask(apply=False, **other):
         return await prepare(settings.model_copy(update=other), apply)
 
     return ask
 
 
-async def test_the_statements_are_shown_and_nothing_is_made(films, asked, cypher) -> None:
+async def test_the_statements_are_shown_and_nothing_is_made(films, asked, cypher):
     # `db.propertyKeys()` keeps the names of removed properties, so the last statement may list more
     # of them on a server that other tests have used.
     lacks = await asked(**BY_LABEL)
@@ -48,7 +48,7 @@ async def test_the_statements_are_shown_and_nothing_is_made(films, asked, cypher
     assert await cypher("SHOW INDEXES WHERE type <> 'LOOKUP'") == []
 
 
-async def test_an_order_of_id_properties_is_looked_up_for_each_label(films, asked) -> None:
+async def test_an_order_of_id_properties_is_looked_up_for_each_label(films, asked):
     assert (await asked(id_property=["name", "title"]))[:-1] == [
         "CREATE INDEX IF NOT EXISTS FOR (n:`Actor`) ON (n.`name`);",
         "CREATE INDEX IF NOT EXISTS FOR (n:`Movie`) ON (n.`title`);",
@@ -56,7 +56,7 @@ async def test_an_order_of_id_properties_is_looked_up_for_each_label(films, aske
     ]
 
 
-async def test_what_is_pasted_or_applied_is_lacking_no_more(films, asked, cypher) -> None:
+async def test_what_is_pasted_or_applied_is_lacking_no_more(films, asked, cypher):
     first, *others = await asked(**BY_LABEL)
     await cypher(first)
     assert await asked(**BY_LABEL) == others
@@ -67,22 +67,22 @@ async def test_what_is_pasted_or_applied_is_lacking_no_more(films, asked, cypher
     assert await cypher(found) == [[1964]]
 
 
-async def test_a_constraint_is_an_index_too(films, asked, cypher) -> None:
+async def test_a_constraint_is_an_index_too(films, asked, cypher):
     await cypher("CREATE CONSTRAINT FOR (n:Movie) REQUIRE n.title IS UNIQUE")
     assert not [text for text in await asked(**BY_LABEL) if "(n:`Movie`) ON" in text]
 
 
-async def test_excluded_labels_get_none(films, asked) -> None:
+async def test_excluded_labels_get_none(films, asked):
     lacks = await asked(id_property=["name", "title"], exclude_labels=["Actor", "Chunk"])
     assert not [text for text in lacks if "Actor" in text or "Chunk" in text]
     assert len(lacks) == 3
 
 
-async def test_searching_without_an_index_needs_none(films, asked) -> None:
+async def test_searching_without_an_index_needs_none(films, asked):
     assert not [text for text in await asked(search="contains") if "FULLTEXT" in text]
 
 
-async def test_another_index_over_names_serves_search(films, asked, settings, cypher) -> None:
+async def test_another_index_over_names_serves_search(films, asked, settings, cypher):
     texts = "CREATE FULLTEXT INDEX people FOR (n:Person|Movie|Actor) ON EACH [n.name, n.title]"
     await cypher(texts)
     assert not [text for text in await asked(**BY_LABEL) if "FULLTEXT" in text]
@@ -95,9 +95,7 @@ async def test_another_index_over_names_serves_search(films, asked, settings, cy
     assert [text for text in await asked(**BY_LABEL) if "FULLTEXT INDEX `entity_names`" in text]
 
 
-async def test_a_label_that_came_later_is_added_to_the_full_text_index(
-    films, asked, cypher
-) -> None:
+async def test_a_label_that_came_later_is_added_to_the_full_text_index(films, asked, cypher):
     await asked(apply=True, **BY_LABEL)
     await cypher("CREATE (:Studio {name: 'Warner'}), (:Page {text: 'nothing to find'})")
     drop, create = await asked(**BY_LABEL)
@@ -107,7 +105,7 @@ async def test_a_label_that_came_later_is_added_to_the_full_text_index(
     assert await asked(**BY_LABEL) == []
 
 
-async def test_an_index_made_anew_keeps_its_analyzer(films, asked, cypher) -> None:
+async def test_an_index_made_anew_keeps_its_analyzer(films, asked, cypher):
     await cypher(
         "CREATE FULLTEXT INDEX entity_names FOR (n:Person) ON EACH [n.name] "
         "OPTIONS {indexConfig: {`fulltext.analyzer`: 'standard-folding'}}"
@@ -119,7 +117,7 @@ async def test_an_index_made_anew_keeps_its_analyzer(films, asked, cypher) -> No
     assert await asked(**BY_LABEL) == []
 
 
-async def test_an_index_that_failed_is_dropped_and_made_anew(emptied, asked, cypher) -> None:
+async def test_an_index_that_failed_is_dropped_and_made_anew(emptied, asked, cypher):
     await cypher("CREATE (:Book {entity_id: $long}), (:Book {entity_id: 'b'})", long="x" * 9_000)
     await cypher("CREATE INDEX books FOR (n:Book) ON (n.entity_id)")
     await until_failed(cypher)
@@ -135,14 +133,12 @@ async def test_an_index_that_failed_is_dropped_and_made_anew(emptied, asked, cyp
     assert await asked() == []
 
 
-async def until_failed(cypher) -> None:
+async def until_failed(cypher):
     while ["FAILED"] not in await cypher("SHOW INDEXES YIELD state"):
         pass
 
 
-async def test_an_index_of_somebody_else_that_failed_is_no_matter(
-    emptied, asked, settings, cypher
-) -> None:
+async def test_an_index_of_somebody_else_that_failed_is_no_matter(emptied, asked, settings, cypher):
     await cypher("CREATE (:Book {text: $long})", long="x" * 9_000)
     await cypher("CREATE INDEX texts FOR (n:Book) ON (n.text)")
     await until_failed(cypher)
@@ -151,7 +147,7 @@ async def test_an_index_of_somebody_else_that_failed_is_no_matter(
     assert (await load_graph(settings, [NodeRecord("a", "A")])).nodes == 1
 
 
-async def test_names_with_quotes_and_backslashes_can_be_pasted(emptied, asked, cypher) -> None:
+async def test_names_with_quotes_and_backslashes_can_be_pasted(emptied, asked, cypher):
     await load_odd(cypher)
     lacks = await asked(id_property=["the `id` \\u0060"])
     for text in lacks:
@@ -159,14 +155,14 @@ async def test_names_with_quotes_and_backslashes_can_be_pasted(emptied, asked, c
     assert await asked(id_property=["the `id` \\u0060"]) == []
 
 
-async def load_odd(cypher) -> None:
+async def load_odd(cypher):
     await cypher(
         "CREATE (n:`A ``label`` \\u005cu0060`) SET n += $properties",
         properties={"the `id` \\u0060": "1", "name": "odd"},
     )
 
 
-async def test_vectors_get_an_index_where_a_property_is_named(emptied, asked, cypher) -> None:
+async def test_vectors_get_an_index_where_a_property_is_named(emptied, asked, cypher):
     await cypher("UNWIND [[1.0, 0.0], [0.0, 1.0]] AS v CREATE (:Word {name: 'w', vector: v})")
     await cypher("CREATE (:Rare {name: 'r', vector: [1.0, 1.0, 1.0]})")
     assert not [text for text in await asked() if "VECTOR" in text]
@@ -181,16 +177,16 @@ async def test_vectors_get_an_index_where_a_property_is_named(emptied, asked, cy
     assert await asked(vector_property="nowhere") == []
 
 
-async def test_an_empty_database_lacks_nothing(emptied, asked) -> None:
+async def test_an_empty_database_lacks_nothing(emptied, asked):
     assert await asked() == []
 
 
-async def test_after_a_load_nothing_is_lacking(asked, settings) -> None:
+async def test_after_a_load_nothing_is_lacking(asked, settings):
     await load_graph(settings, [NodeRecord("a", "A", {"name": "one"}), NodeRecord("b", "B")])
     assert await asked() == []
 
 
-async def test_waiting_ends_with_how_far_it_is(films, settings, cypher) -> None:
+async def test_waiting_ends_with_how_far_it_is(films, settings, cypher):
     await cypher("UNWIND range(1, 60000) AS i CREATE (:Person {name: 'person ' + i})")
     text = "CREATE INDEX IF NOT EXISTS FOR (n:Person) ON (n.name)"
     async with open_driver(settings) as driver, driver.session() as session:

@@ -4,10 +4,8 @@ import asyncio
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,26 +26,25 @@ from bfsql_test_support.servers.process import PAUSE
 from bfsql_test_support.suites.loading import traced_memory
 from bfsql_testing import EVERYTHING, Kind, LoaderSuite
 from bfsql_testing.conformance.graphs import HOSTILE, VALUES, hostile, values
-from bfsql_testing.loader_suite import Contents
 
 OLD: list[GraphRecord] = [NodeRecord("old", "Old", {"name": "what was there"})]
 
 
-def many(number: int) -> Iterator[GraphRecord]:
+def many(number):
     for n in range(number):
         yield NodeRecord(f"n{n}", "Many", {"name": f"number {n}"})
         yield EdgeRecord(f"n{n}", "AFTER", f"n{max(n - 1, 0)}")
 
 
-def native(value: Any) -> Any:
+def native(value):
     return value.to_native() if hasattr(value, "to_native") else value
 
 
-async def ids(cypher) -> list[str]:
+async def ids(cypher):
     return sorted(i for (i,) in await cypher("MATCH (n) RETURN n.entity_id"))
 
 
-async def index_texts(cypher) -> list[tuple[str, Any, Any]]:
+async def index_texts(cypher):
     rows = await cypher(
         "SHOW INDEXES YIELD type, labelsOrTypes, properties, state "
         "WHERE type <> 'LOOKUP' AND state = 'ONLINE' RETURN type, labelsOrTypes, properties"
@@ -67,20 +64,18 @@ class TestLoads(LoaderSuite):
     cancelled_note = "No node in it has been changed."
 
     @pytest.fixture
-    def settings(self, settings: Neo4jSettings) -> Neo4jSettings:
+    def settings(self, settings):
         return settings
 
     @pytest.fixture
-    def contents(self, cypher) -> Contents:
+    def contents(self, cypher):
         return lambda: ids(cypher)
 
 
 # --- what is written ----------------------------------------------------------
 
 
-async def test_types_are_labels_predicates_are_types_and_metadata_is_properties(
-    load, cypher
-) -> None:
+async def test_types_are_labels_predicates_are_types_and_metadata_is_properties(load, cypher):
     report = await load(
         [
             EdgeRecord("a", "TREATS", "b", {"confidence": 0.5, "how": {"dose": 1}}),
@@ -111,7 +106,7 @@ async def test_types_are_labels_predicates_are_types_and_metadata_is_properties(
     assert edges == [["a", "TREATS", "b", {"confidence": 0.5, "how__json": '{"dose":1}'}]]
 
 
-async def test_every_value_comes_back_as_answers_show_it(load, cypher) -> None:
+async def test_every_value_comes_back_as_answers_show_it(load, cypher):
     records = values()
     await load(records)
     wanted = MemoryBackend(records)
@@ -124,7 +119,7 @@ async def test_every_value_comes_back_as_answers_show_it(load, cypher) -> None:
         assert repr(clean_metadata(have)) == repr(clean_metadata(want))
 
 
-async def test_hostile_texts_are_ids_labels_and_types_as_they_are(load, cypher) -> None:
+async def test_hostile_texts_are_ids_labels_and_types_as_they_are(load, cypher):
     report = await load(hostile())
     kept = sorted(text for text in HOSTILE if len(text) < MAX_ID_BYTES)
     assert report.refused == len(HOSTILE) - len(kept) == 1
@@ -138,7 +133,7 @@ async def test_hostile_texts_are_ids_labels_and_types_as_they_are(load, cypher) 
 
 
 @pytest.mark.parametrize("name", ["\\u0060) x", "\\u0041", "\\\\u0041", "`\\", "\\u005cu0060"])
-async def test_what_cypher_would_unescape_in_a_name_stays_as_it_is(load, cypher, name) -> None:
+async def test_what_cypher_would_unescape_in_a_name_stays_as_it_is(load, cypher, name):
     await load([NodeRecord("a", name), EdgeRecord("a", name, "a", {name: 1})])
     assert await cypher("MATCH (n)-[r]->() RETURN labels(n), type(r), properties(r)") == [
         [[name], name, {name: 1}]
@@ -147,7 +142,7 @@ async def test_what_cypher_would_unescape_in_a_name_stays_as_it_is(load, cypher,
 
 async def test_parallel_records_are_parallel_relationships_and_evidence_joins_the_first(
     load, cypher
-) -> None:
+):
     report = await load(
         [
             EvidenceRecord("a", "P", "b", {"document_id": "d1", "text_span": "so"}),
@@ -169,7 +164,7 @@ async def test_parallel_records_are_parallel_relationships_and_evidence_joins_th
     assert sorted(item["text_span"] for item in first["provenance"]) == ["own", "said", "so"]
 
 
-async def test_what_a_document_supplied_is_found_by_its_id(load, cypher) -> None:
+async def test_what_a_document_supplied_is_found_by_its_id(load, cypher):
     await load(
         [
             NodeRecord("a", "A"),
@@ -195,14 +190,14 @@ async def test_what_a_document_supplied_is_found_by_its_id(load, cypher) -> None
     assert await cypher(found, document="doc") == []
 
 
-async def test_an_empty_graph_leaves_an_empty_database(load, cypher, emptied) -> None:
+async def test_an_empty_graph_leaves_an_empty_database(load, cypher, emptied):
     await load(OLD)
     assert replace(await load([]), place="") == LoadReport()
     assert await ids(cypher) == []
     assert await index_texts(cypher) == []
 
 
-async def test_many_records_are_written_in_many_transactions(load, cypher, monkeypatch) -> None:
+async def test_many_records_are_written_in_many_transactions(load, cypher, monkeypatch):
     monkeypatch.setattr("bfsql_neo4j.load.rows.BATCH", 500)
     number = 2 * 500 + 7
     report = await load(many(number))
@@ -213,7 +208,7 @@ async def test_many_records_are_written_in_many_transactions(load, cypher, monke
     assert await cypher("MATCH ()-[r:AFTER]->() RETURN count(r)") == [[number]]
 
 
-async def test_ids_go_where_the_settings_look_for_them(settings, cypher, emptied) -> None:
+async def test_ids_go_where_the_settings_look_for_them(settings, cypher, emptied):
     by_label = settings.model_copy(update={"id_property": ["Person=name", "Person=x", "title"]})
     await load_graph(
         by_label,
@@ -229,7 +224,7 @@ async def test_ids_go_where_the_settings_look_for_them(settings, cypher, emptied
 
 async def test_a_label_without_a_place_for_its_ids_is_reported_before_anything_is_written(
     settings, load, cypher
-) -> None:
+):
     await load(OLD)
     people = settings.model_copy(update={"id_property": ["Person=name"]})
     with pytest.raises(StoreError, match="has no property for the label 'Movie'"):
@@ -242,7 +237,7 @@ async def test_a_label_without_a_place_for_its_ids_is_reported_before_anything_i
 
 async def test_ids_and_names_are_indexed_and_indexes_of_a_former_load_are_gone(
     load, cypher, emptied
-) -> None:
+):
     await load(OLD)
     await cypher("CREATE INDEX mine FOR (n:Old) ON (n.born)")
     await load([NodeRecord("a", "A", {"title": "x"}), NodeRecord("b", "B", {"synonyms": ["y"]})])
@@ -262,9 +257,7 @@ async def test_ids_and_names_are_indexed_and_indexes_of_a_former_load_are_gone(
 # --- what is refused ----------------------------------------------------------
 
 
-async def test_what_neo4j_cannot_hold_is_refused_by_the_record_and_the_rest_is_loaded(
-    load, cypher
-) -> None:
+async def test_what_neo4j_cannot_hold_is_refused_by_the_record_and_the_rest_is_loaded(load, cypher):
     deep: list[Any] = []
     deep.append(deep)
     report = await load(
@@ -299,7 +292,7 @@ async def test_what_neo4j_cannot_hold_is_refused_by_the_record_and_the_rest_is_l
 @pytest.mark.parametrize("mode", [LoadMode.NEW, LoadMode.APPEND])
 async def test_a_database_with_nodes_is_filled_only_when_that_is_asked_for(
     mode, settings, load, cypher
-) -> None:
+):
     await load([*OLD, EdgeRecord("old", "P", "old"), EdgeRecord("old", "P", "old")])
     with pytest.raises(LoadRefused) as caught:
         await load_graph(settings, many(3), LoadOptions(mode))
@@ -315,7 +308,7 @@ async def test_a_database_with_nodes_is_filled_only_when_that_is_asked_for(
 
 async def test_a_constraint_that_the_graph_breaks_is_reported_with_what_is_there(
     load, cypher, emptied
-) -> None:
+):
     await cypher("CREATE CONSTRAINT one_name FOR (n:B) REQUIRE n.name IS UNIQUE")
     twins = [NodeRecord(str(n), "B", {"name": "twin"}) for n in range(2)]
     with pytest.raises(StoreError) as caught:
@@ -329,7 +322,7 @@ async def test_a_constraint_that_the_graph_breaks_is_reported_with_what_is_there
     assert (await load(twins)).nodes == 2
 
 
-async def test_a_full_disk_is_reported(load, cypher, monkeypatch) -> None:
+async def test_a_full_disk_is_reported(load, cypher, monkeypatch):
     await load(OLD)
     limit = "PRAGMA page_size = 512; PRAGMA max_page_count = 100;"
     monkeypatch.setattr("bfsql.loading.staging.PRAGMAS", limit + PRAGMAS)
@@ -340,8 +333,8 @@ async def test_a_full_disk_is_reported(load, cypher, monkeypatch) -> None:
 
 
 async def test_a_load_that_is_interrupted_on_the_command_line_says_what_is_there(
-    settings, load, cypher, tmp_path: Path
-) -> None:
+    settings, load, cypher, tmp_path
+):
     await load(OLD)
     source = tmp_path / "many.csv"
     source.write_text("id,type\n" + "".join(f"{n},Many\n" for n in range(2_000)))
@@ -375,7 +368,7 @@ async def test_a_load_that_is_interrupted_on_the_command_line_says_what_is_there
 # --- servers that refuse ------------------------------------------------------
 
 
-async def test_a_server_that_is_not_there_is_reported() -> None:
+async def test_a_server_that_is_not_there_is_reported():
     with pytest.raises(StoreUnavailable) as caught:
         await load_graph(Neo4jSettings(uri="bolt://127.0.0.1:9"), OLD)
     assert "Neo4j at bolt://127.0.0.1:9 does not answer" in str(caught.value)
@@ -383,18 +376,18 @@ async def test_a_server_that_is_not_there_is_reported() -> None:
 
 
 @pytest.mark.parametrize("uri", ["http://localhost:7474", "localhost:7687", "", "bolt://[::1"])
-async def test_an_address_that_is_none_is_reported(uri: str) -> None:
+async def test_an_address_that_is_none_is_reported(uri):
     with pytest.raises(StoreError, match="NEO4J_URI has to look like bolt://localhost:7687"):
         await load_graph(Neo4jSettings(uri=uri), OLD)
 
 
-async def test_a_database_that_is_not_there_is_reported(settings) -> None:
+async def test_a_database_that_is_not_there_is_reported(settings):
     elsewhere = settings.model_copy(update={"database": "nowhere"})
     with pytest.raises(StoreError, match=r"The database 'nowhere' of Neo4j at .* does not exist"):
         await load_graph(elsewhere, OLD)
 
 
-async def test_a_wrong_password_is_reported_and_not_shown(guarded_neo4j) -> None:
+async def test_a_wrong_password_is_reported_and_not_shown(guarded_neo4j):
     settings = Neo4jSettings(uri=guarded_neo4j.uri, username="neo4j", password="wrong-secret")
     with pytest.raises(StoreError) as caught:
         await load_graph(settings, OLD)
@@ -407,7 +400,7 @@ async def test_a_wrong_password_is_reported_and_not_shown(guarded_neo4j) -> None
 # --- bounds -------------------------------------------------------------------
 
 
-def staging_of(folder: Path, records: Iterator[GraphRecord], ids_in_memory: int = BATCH) -> Staging:
+def staging_of(folder, records, ids_in_memory=BATCH):
     staging = Staging(folder, Worker(), check=check, codec=PLAIN, ids_in_memory=ids_in_memory)
     staging.take(records)
     staging.merge_nodes()
@@ -415,14 +408,12 @@ def staging_of(folder: Path, records: Iterator[GraphRecord], ids_in_memory: int 
     return staging
 
 
-def test_memory_does_not_grow_with_the_records(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_memory_does_not_grow_with_the_records(tmp_path, monkeypatch):
     small = 1_000  # tracing every allocation is slow
     monkeypatch.setattr("bfsql_neo4j.load.rows.BATCH", small)
     monkeypatch.setattr("bfsql.loading.staging.BATCH", small)
 
-    def peak(number: int) -> int:
+    def peak(number):
         folder = tmp_path / str(number)
         folder.mkdir()
         with traced_memory() as most:
@@ -437,7 +428,7 @@ def test_memory_does_not_grow_with_the_records(
     assert more < 1.3 * few
 
 
-def test_a_batch_is_bounded_in_rows_and_in_bytes(tmp_path: Path) -> None:
+def test_a_batch_is_bounded_in_rows_and_in_bytes(tmp_path):
     size = BATCH_BYTES // 3 + 1
     nodes = (NodeRecord(str(n), "A", {"text": "x" * size}) for n in range(5))
     with closing(staging_of(tmp_path, nodes)) as staging:

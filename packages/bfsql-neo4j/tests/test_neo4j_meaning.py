@@ -5,28 +5,22 @@ nodes: embedding all of them takes half a minute or more, mostly for the titles 
 """
 
 import asyncio
-from collections.abc import AsyncIterator
-from typing import Any
 
 import pytest
 
 from bfsql.errors import ConfigurationError, EmbeddingFailed, StoreError
 from bfsql.graph import open_graph
-from bfsql.models import GraphRecord
 from bfsql_neo4j import Neo4jBackend, Neo4jSettings
 from bfsql_neo4j.indexes import prepare
 from bfsql_neo4j.load.loader import load_graph
-from bfsql_test_support.servers.neo4j import Neo4jServer
 from bfsql_test_support.servers.port import HOST, free_port
-from bfsql_test_support.suites.medlit import DESCRIPTION, Vectors, nearest, with_vectors
+from bfsql_test_support.suites.medlit import DESCRIPTION, nearest, with_vectors
 
 NEAREST = 20
 
 
 @pytest.fixture(scope="module")
-def loaded(
-    medlit_records: list[GraphRecord], medlit_vectors: Vectors, neo4j_server: Neo4jServer
-) -> Neo4jSettings:
+def loaded(medlit_records, medlit_vectors, neo4j_server):
     """A server with medlit, its vectors, and an index over the nodes that have one.
 
     A vector index covers one label, so the nodes with a vector get one in common.
@@ -40,7 +34,7 @@ def loaded(
     return settings
 
 
-async def _labelled(server: Neo4jServer) -> None:
+async def _labelled(server):
     from neo4j import AsyncGraphDatabase
 
     async with AsyncGraphDatabase.driver(server.uri) as driver:
@@ -48,15 +42,13 @@ async def _labelled(server: Neo4jServer) -> None:
 
 
 @pytest.fixture
-async def backend(loaded: Neo4jSettings, minilm: Any) -> AsyncIterator[Neo4jBackend]:
+async def backend(loaded, minilm):
     opened = await Neo4jBackend.create(uri=loaded.uri, embedding_fn=minilm.embed_one)
     yield opened
     await opened.close()
 
 
-async def test_a_description_finds_what_it_describes(
-    backend: Neo4jBackend, medlit_vectors: Vectors, minilm: Any
-) -> None:
+async def test_a_description_finds_what_it_describes(backend, medlit_vectors, minilm):
     cosines = nearest(medlit_vectors, minilm.embed_one(DESCRIPTION))
     scores = {i: (1 + cosine) / 2 for i, cosine in cosines}
     found = list(await backend.search_entities(DESCRIPTION))
@@ -70,7 +62,7 @@ async def test_a_description_finds_what_it_describes(
     assert "RxNorm:3251" in [stub.id for stub in drugs[:4]]  # desmopressin, though no name says so
 
 
-async def test_an_exact_name_comes_first_whatever_is_near(backend: Neo4jBackend) -> None:
+async def test_an_exact_name_comes_first_whatever_is_near(backend):
     for query, best in (
         ("Desmopressin", "RxNorm:3251"),
         ("RxNorm:3251", "RxNorm:3251"),
@@ -88,7 +80,7 @@ async def test_an_exact_name_comes_first_whatever_is_near(backend: Neo4jBackend)
 
 
 @pytest.fixture
-async def words(neo4j_server: Neo4jServer, cypher: Any, emptied: None) -> Neo4jSettings:
+async def words(neo4j_server, cypher, emptied):
     """Two nodes with two-dimensional vectors, and only the index of names."""
     await cypher(
         "CREATE (:T {entity_id: 'a', name: 'Ann', v: [1.0, 0.1]}), "
@@ -99,14 +91,12 @@ async def words(neo4j_server: Neo4jServer, cypher: Any, emptied: None) -> Neo4jS
     return settings
 
 
-def towards(text: str) -> list[float]:
+def towards(text):
     """A two-dimensional embedding."""
     return [1.0, 0.0] if "first" in text else [0.0, 1.0]
 
 
-async def test_without_a_vector_index_searches_go_by_names_and_it_is_said(
-    words: Neo4jSettings, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_without_a_vector_index_searches_go_by_names_and_it_is_said(words, caplog):
     asked = {"uri": words.uri, "embedding_fn": towards}
     backend = await Neo4jBackend.create(**asked)
     assert [stub.id for stub in await backend.search_entities("ann")] == ["a"]
@@ -124,9 +114,7 @@ async def test_without_a_vector_index_searches_go_by_names_and_it_is_said(
     assert "vector" not in caplog.text
 
 
-async def test_several_vector_indexes_or_an_unknown_one_are_said(
-    words: Neo4jSettings, cypher: Any, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_several_vector_indexes_or_an_unknown_one_are_said(words, cypher, caplog):
     for name in ("one", "two"):
         await cypher(
             f"CREATE VECTOR INDEX {name} FOR (n:T) ON (n.v{name}) OPTIONS {{indexConfig: "
@@ -140,20 +128,18 @@ async def test_several_vector_indexes_or_an_unknown_one_are_said(
     assert "no vector index named 'three' (there are 'one', 'two')" in caplog.text
 
 
-async def test_vectors_of_another_length_are_refused(words: Neo4jSettings) -> None:
+async def test_vectors_of_another_length_are_refused(words):
     await prepare(words.model_copy(update={"vector_property": "v"}), True)
     with pytest.raises(StoreError, match="produces vectors of 3 dimensions, but the index"):
         await Neo4jBackend.create(uri=words.uri, embedding_fn=lambda text: [1.0, 2.0, 3.0])
 
 
-async def test_a_function_that_never_works_is_refused(words: Neo4jSettings) -> None:
+async def test_a_function_that_never_works_is_refused(words):
     with pytest.raises(ConfigurationError, match="did not return a vector"):
         await Neo4jBackend.create(uri=words.uri, embedding_fn=lambda text: "no vector")
 
 
-async def test_a_service_that_is_not_there_costs_the_meaning_and_not_the_graph(
-    words: Neo4jSettings, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_service_that_is_not_there_costs_the_meaning_and_not_the_graph(words, caplog):
     await prepare(words.model_copy(update={"vector_property": "v"}), True)
     nobody = f"http://{HOST}:{free_port()}/v1"
     async with open_graph("neo4j", uri=words.uri, embedding=nobody) as graph:
@@ -162,13 +148,11 @@ async def test_a_service_that_is_not_there_costs_the_meaning_and_not_the_graph(
     assert "Searches compare names only, until this is corrected" in caplog.text
 
 
-async def test_a_function_that_fails_at_times_is_reported_in_the_answer_s_notes(
-    words: Neo4jSettings, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_function_that_fails_at_times_is_reported_in_the_answer_s_notes(words, caplog):
     await prepare(words.model_copy(update={"vector_property": "v"}), True)
     well = [True]
 
-    def sometimes(text: str) -> list[float]:
+    def sometimes(text):
         if not well[0]:
             raise EmbeddingFailed("The model is asleep.")
         return towards(text)
@@ -187,12 +171,12 @@ async def test_a_function_that_fails_at_times_is_reported_in_the_answer_s_notes(
 
 
 async def test_a_model_that_wakes_up_with_another_length_is_reported_and_names_are_found(
-    words: Neo4jSettings, caplog: pytest.LogCaptureFixture
-) -> None:
+    words, caplog
+):
     await prepare(words.model_copy(update={"vector_property": "v"}), True)
     well = [False]
 
-    def later(text: str) -> list[float]:
+    def later(text):
         if not well[0]:
             raise EmbeddingFailed("The model is asleep.")
         return [1.0, 2.0, 3.0]

@@ -1,14 +1,11 @@
 """A real graph, loaded, with the figures published by the protocol's author."""
 
 import asyncio
-from collections.abc import AsyncIterator
 
 import pytest
 
-from bfsql.models import GraphRecord
 from bfsql_neo4j import Neo4jBackend, Neo4jSettings
 from bfsql_neo4j.load.loader import load_graph
-from bfsql_test_support.servers.neo4j import Neo4jServer
 from bfsql_test_support.suites.medlit import (
     MedlitSuite,
     MisspelledNames,
@@ -18,7 +15,7 @@ from bfsql_test_support.suites.medlit import (
 
 
 @pytest.fixture(scope="module")
-def loaded(medlit_records: list[GraphRecord], neo4j_server: Neo4jServer) -> str:
+def loaded(medlit_records, neo4j_server):
     """The address of a server that holds only this graph."""
     settings = Neo4jSettings(uri=neo4j_server.uri)
     assert_whole(asyncio.run(load_graph(settings, medlit_records)))
@@ -29,12 +26,12 @@ class OnNeo4j(MedlitSuite, MisspelledNames):
     preserve_case: bool
 
     @pytest.fixture
-    async def backend(self, loaded: str) -> AsyncIterator[Neo4jBackend]:
+    async def backend(self, loaded):
         opened = await Neo4jBackend.create(uri=loaded, preserve_case=self.preserve_case)
         yield opened
         await opened.close()
 
-    async def test_the_advice_is_short(self, backend: Neo4jBackend) -> None:
+    async def test_the_advice_is_short(self, backend):
         assert len(await backend.next_steps()) < 3_000
 
 
@@ -46,5 +43,5 @@ class TestLowerCase(OnNeo4j):
     preserve_case = False
 
     @staticmethod
-    def spelled(predicates: list[str]) -> list[str]:
+    def spelled(predicates):
         return sorted(predicate.lower() for predicate in predicates)

@@ -2,7 +2,6 @@
 
 import asyncio
 import datetime as dt
-from collections.abc import AsyncIterator, Iterable
 from itertools import pairwise
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 from bfsql import MemoryBackend
 from bfsql.call import scope
 from bfsql.models import GraphRecord, Node, NodeRecord, PropertyCondition
-from bfsql_neo4j import Neo4jBackend, Neo4jSettings, discovery
+from bfsql_neo4j import Neo4jBackend, discovery
 from bfsql_neo4j.load.loader import load_graph
 from bfsql_neo4j.schema import Dialect
 from bfsql_neo4j.values import ELEMENT
@@ -80,15 +79,15 @@ RECORDS: list[GraphRecord] = [
 ]
 
 
-async def ids(db: Any, *conditions: PropertyCondition, types: Any = None) -> list[str]:
+async def ids(db, *conditions, types=None):
     return sorted(node.id for node in await listed(db, conditions, types))
 
 
 @pytest.fixture
-async def open_graph(settings: Neo4jSettings) -> AsyncIterator[Any]:
+async def open_graph(settings):
     opened: list[Neo4jBackend] = []
 
-    async def opening(**others: Any) -> Neo4jBackend:
+    async def opening(**others):
         opened.append(await Neo4jBackend.open(settings.model_copy(update=others)))
         return opened[-1]
 
@@ -97,7 +96,7 @@ async def open_graph(settings: Neo4jSettings) -> AsyncIterator[Any]:
         await backend.close()
 
 
-async def assert_decided(db: Any, conditions: Iterable[PropertyCondition]) -> None:
+async def assert_decided(db, conditions):
     """Check the nodes of each condition; none has to be compared again."""
     graph = await graph_of(db, [node.id for node in await listed(db)])
     for one in conditions:
@@ -105,9 +104,7 @@ async def assert_decided(db: Any, conditions: Iterable[PropertyCondition]) -> No
         assert await assert_listed(db, graph, [one]) == 0
 
 
-async def test_every_condition_on_every_value_is_decided_as_by_the_reference(
-    settings: Neo4jSettings, open_graph: Any
-) -> None:
+async def test_every_condition_on_every_value_is_decided_as_by_the_reference(settings, open_graph):
     await load_graph(settings, RECORDS)
     db, memory = await open_graph(), MemoryBackend(RECORDS)
     for one in CONDITIONS:
@@ -128,8 +125,8 @@ UNWIND [
 
 
 async def test_values_that_only_cypher_can_write_are_decided_as_they_are_shown(
-    cypher: Any, emptied: None, open_graph: Any
-) -> None:
+    cypher, emptied, open_graph
+):
     await cypher(FOREIGN)
     # JSON text counts only beside nothing, or beside an id.
     await cypher("CREATE (:Odd {entity_id: 'a', v__json: '[10, \"wilson\"]'})")
@@ -146,9 +143,7 @@ CREATE (:Person {entity_id: 'p'}), (:Person:Actor {entity_id: 'q'}), (:Person {e
 """
 
 
-async def test_a_node_is_listed_under_its_one_type(
-    cypher: Any, emptied: None, open_graph: Any
-) -> None:
+async def test_a_node_is_listed_under_its_one_type(cypher, emptied, open_graph):
     await cypher(TYPED)
     db = await open_graph(search="contains", exclude_labels=["Secret"])
     assert await ids(db, types=["Actor"]) == ["q"]
@@ -176,9 +171,7 @@ async def test_a_node_is_listed_under_its_one_type(
     await assert_decided(db, others + presence)
 
 
-async def test_a_label_newer_than_the_schema_is_a_type(
-    cypher: Any, emptied: None, open_graph: Any
-) -> None:
+async def test_a_label_newer_than_the_schema_is_a_type(cypher, emptied, open_graph):
     await cypher("CREATE (:Person {entity_id: 'p'})")
     db = await open_graph(search="contains")
     await cypher("CREATE (:New {entity_id: 'n'}), (:New:Person {entity_id: 'o'})")
@@ -186,9 +179,7 @@ async def test_a_label_newer_than_the_schema_is_a_type(
     assert await ids(db, types=["New"]) == ["n"]
 
 
-async def test_conditions_on_ids_and_names_are_about_the_metadata(
-    cypher: Any, emptied: None, open_graph: Any
-) -> None:
+async def test_conditions_on_ids_and_names_are_about_the_metadata(cypher, emptied, open_graph):
     await cypher(
         "CREATE (:T {entity_id: 'a', name: 'Ann', key: 1}), (:T {name: 'Bob', key: 'a'}), "
         "(:U {key: 'c', entity_id: 'shown', `entity_id__json`: '\"d\"'}), (:U {name: 'c'})"
@@ -206,7 +197,7 @@ async def test_conditions_on_ids_and_names_are_about_the_metadata(
     await assert_decided(db, conditions if THOROUGH else conditions[::5])
 
 
-async def test_names_of_properties_are_data(settings: Neo4jSettings, open_graph: Any) -> None:
+async def test_names_of_properties_are_data(settings, open_graph):
     keys = [*INJECTIONS, "", "\0", "\ud800", "a`b", "\\u0060) RETURN n", "provenance__documents"]
     keys += ["k__json", "__json", "k__json__json", "n", "v0", "met"]
     records: list[GraphRecord] = [
@@ -223,13 +214,13 @@ async def test_names_of_properties_are_data(settings: Neo4jSettings, open_graph:
 
 class TestOtherDialects:
     @pytest.fixture
-    def notes_are_errors(self) -> None:
+    def notes_are_errors(self):
         """Disabled here: Neo4j deprecates the syntax that other servers understand."""
 
     @pytest.mark.parametrize("agent", ["Neo4j/5.20.0", "Memgraph"])
     async def test_other_dialects_give_the_same_nodes(
-        self, settings: Neo4jSettings, open_graph: Any, agent: str, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+        self, settings, open_graph, agent, monkeypatch
+    ):
         dialect = Dialect.of(agent)
         monkeypatch.setattr(Dialect, "of", lambda agent: dialect)
         await load_graph(settings, RECORDS)
@@ -239,8 +230,8 @@ class TestOtherDialects:
 
 
 async def test_nodes_with_one_id_are_reported_where_they_are_not_counted(
-    cypher: Any, emptied: None, open_graph: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    cypher, emptied, open_graph, monkeypatch
+):
     monkeypatch.setattr(discovery, "SCAN_LIMIT", 1)
     await cypher("UNWIND ['a', 'b', 'a'] AS i CREATE (:T {entity_id: i})")
     db = await open_graph(search="contains")
@@ -250,9 +241,7 @@ async def test_nodes_with_one_id_are_reported_where_they_are_not_counted(
     assert (told.id, told.direction) == ("T", "nodes")
 
 
-async def test_a_list_of_nodes_ends_with_its_call(
-    cypher: Any, emptied: None, open_graph: Any
-) -> None:
+async def test_a_list_of_nodes_ends_with_its_call(cypher, emptied, open_graph):
     await cypher("UNWIND range(1, 6000) AS i CREATE (:T {entity_id: toString(i), v: 'é' + i})")
     db = await open_graph(search="contains")
     stream = db.nodes_stream(conditions=[PropertyCondition("v", "~", ("e",))])

@@ -4,8 +4,6 @@ import asyncio
 import gc
 import os
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,7 +14,7 @@ from bfsql_neo4j.indexes import prepare
 from bfsql_test_support.command_line import refused
 from bfsql_test_support.missing import missing
 from bfsql_test_support.servers.certificates import CA, make_certificates
-from bfsql_test_support.servers.neo4j import PASSWORD, Neo4jServer
+from bfsql_test_support.servers.neo4j import PASSWORD
 from bfsql_test_support.servers.port import HOST, free_port
 
 WRONG = "guess-me"
@@ -26,19 +24,19 @@ LONG = "x" * 40_000
 
 
 @pytest.fixture(autouse=True)
-def _nothing_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
+def _nothing_is_set(monkeypatch):
     for name in [name for name in os.environ if name.startswith(("NEO4J_", "BFSQL_"))]:
         if not name.startswith(("BFSQL_REQUIRE", "BFSQL_NEO4J_J", "BFSQL_NEO4J_H")):
             monkeypatch.delenv(name)
 
 
 @pytest.fixture
-async def empty(neo4j_server: Neo4jServer, emptied: None) -> str:
+async def empty(neo4j_server, emptied):
     return neo4j_server.uri
 
 
 @pytest.fixture
-async def small(empty: str, cypher: Any) -> str:
+async def small(empty, cypher):
     """A server with two nodes, and all indexes."""
     await cypher(ONE)
     await prepare(Neo4jSettings(uri=empty), True)
@@ -46,7 +44,7 @@ async def small(empty: str, cypher: Any) -> str:
 
 
 @pytest.fixture
-def secured(guarded_neo4j: Neo4jServer) -> dict[str, Any]:
+def secured(guarded_neo4j):
     """Settings of a server with TLS and a password."""
     if guarded_neo4j.ca is None:
         missing("openssl", "there is no openssl to make certificates with")
@@ -56,7 +54,7 @@ def secured(guarded_neo4j: Neo4jServer) -> dict[str, Any]:
     return {"uri": uri, "password": PASSWORD, "ca_file": guarded_neo4j.ca, **patient}
 
 
-async def refusal(**settings: Any) -> BfsqlError:
+async def refusal(**settings):
     """The error raised on opening, which must contain no secret."""
     with pytest.raises(BfsqlError) as told:
         async with open_graph("neo4j", **settings):
@@ -66,7 +64,7 @@ async def refusal(**settings: Any) -> BfsqlError:
     return told.value
 
 
-async def types(**settings: Any) -> list[str]:
+async def types(**settings):
     async with open_graph("neo4j", **settings) as graph:
         found: list[str] = (await graph.describe_schema()).content["entity_types"]
         return found
@@ -75,9 +73,7 @@ async def types(**settings: Any) -> list[str]:
 # --- logins, databases and addresses ------------------------------------------
 
 
-async def test_several_wrong_passwords_are_reported_and_then_their_rate(
-    guarded_neo4j: Neo4jServer,
-) -> None:
+async def test_several_wrong_passwords_are_reported_and_then_their_rate(guarded_neo4j):
     asked = {"uri": guarded_neo4j.uri, "search": "contains"}
     told = await refusal(**asked, password=WRONG)
     assert "rejected the login of 'neo4j'" in str(told)
@@ -96,7 +92,7 @@ async def test_several_wrong_passwords_are_reported_and_then_their_rate(
     assert "rejected the login of users without a password" in str(told)
 
 
-async def test_a_database_that_is_not_there_is_named(small: str) -> None:
+async def test_a_database_that_is_not_there_is_named(small):
     told = await refusal(uri=small, database="nowhere")
     assert "The database 'nowhere' of Neo4j" in str(told)
     assert "NEO4J_DATABASE" in str(told)
@@ -106,12 +102,12 @@ async def test_a_database_that_is_not_there_is_named(small: str) -> None:
 
 
 @pytest.mark.parametrize("uri", ["http://localhost:7474", "localhost:7687", f"me:{WRONG}@h:1"])
-async def test_an_address_without_a_scheme_of_bolt_is_told_how_one_looks(uri: str) -> None:
+async def test_an_address_without_a_scheme_of_bolt_is_told_how_one_looks(uri):
     told = await refusal(uri=uri)
     assert "bolt://localhost:7687" in str(told)
 
 
-async def test_a_port_that_nobody_listens_on_is_reported() -> None:
+async def test_a_port_that_nobody_listens_on_is_reported():
     told = await refusal(uri=f"bolt://{HOST}:{free_port()}")
     assert isinstance(told, StoreUnavailable)
     assert "Start it, or correct NEO4J_URI" in str(told)
@@ -119,8 +115,8 @@ async def test_a_port_that_nobody_listens_on_is_reported() -> None:
 
 @pytest.mark.parametrize("scheme", ["bolt", "bolt+s", "neo4j"])
 async def test_a_server_that_accepts_and_says_nothing_is_waited_for_no_longer_than_said(
-    silent: int, scheme: str
-) -> None:
+    silent, scheme
+):
     async with asyncio.timeout(10):
         told = await refusal(uri=f"{scheme}://{HOST}:{silent}", connect_timeout=0.3)
     assert isinstance(told, StoreUnavailable)
@@ -131,9 +127,7 @@ async def test_a_server_that_accepts_and_says_nothing_is_waited_for_no_longer_th
 
 
 @pytest.mark.parametrize("scheme", ["bolt+s", "neo4j+s"])
-async def test_a_server_whose_certificate_the_file_vouches_for_is_read(
-    secured: dict[str, Any], scheme: str
-) -> None:
+async def test_a_server_whose_certificate_the_file_vouches_for_is_read(secured, scheme):
     uri = secured["uri"].replace("bolt+s", scheme)
     assert await types(**secured | {"uri": uri}) == []
     unchecked = secured["uri"].replace("bolt+s", "bolt+ssc")
@@ -141,9 +135,7 @@ async def test_a_server_whose_certificate_the_file_vouches_for_is_read(
 
 
 @pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")  # of the driver, after a handshake
-async def test_a_certificate_that_nobody_vouches_for_is_refused(
-    secured: dict[str, Any], tmp_path: Path
-) -> None:
+async def test_a_certificate_that_nobody_vouches_for_is_refused(secured, tmp_path):
     told = await refusal(**secured | {"ca_file": None})
     assert "presents a certificate that this computer does not trust" in str(told)
     assert "--ca-file" in str(told)
@@ -161,17 +153,13 @@ async def test_a_certificate_that_nobody_vouches_for_is_refused(
 
 
 @pytest.mark.parametrize("scheme", ["bolt", "neo4j", "bolt+ssc"])
-async def test_certificates_that_would_be_of_no_use_are_reported(
-    secured: dict[str, Any], scheme: str
-) -> None:
+async def test_certificates_that_would_be_of_no_use_are_reported(secured, scheme):
     told = await refusal(**secured | {"uri": secured["uri"].replace("bolt+s", scheme)})
     assert f"addressed with {scheme}://, which" in str(told)
     assert f"Write {scheme.partition('+')[0]}+s:// in NEO4J_URI" in str(told)
 
 
-async def test_a_file_that_holds_no_certificate_is_reported(
-    secured: dict[str, Any], tmp_path: Path
-) -> None:
+async def test_a_file_that_holds_no_certificate_is_reported(secured, tmp_path):
     for text in (None, "no certificate"):
         file = tmp_path / "ca.pem"
         if text is not None:
@@ -180,7 +168,7 @@ async def test_a_file_that_holds_no_certificate_is_reported(
         assert f"ca_file ({file}), the certificates to trust, cannot be read" in str(told)
 
 
-async def test_a_server_without_tls_is_reported(empty: str) -> None:
+async def test_a_server_without_tls_is_reported(empty):
     told = await refusal(uri=empty.replace("bolt", "bolt+s"))
     assert "does not answer" in str(told) or "could not agree on TLS" in str(told)
 
@@ -188,9 +176,7 @@ async def test_a_server_without_tls_is_reported(empty: str) -> None:
 # --- indexes ------------------------------------------------------------------
 
 
-async def test_the_index_that_is_missing_is_reported_as_bfsql_index_makes_it(
-    empty: str, cypher: Any, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_the_index_that_is_missing_is_reported_as_bfsql_index_makes_it(empty, cypher, caplog):
     await cypher(ONE)
     assert await types(uri=empty) == ["T"]
     assert "There is no full-text index on names, so search compares" in caplog.text
@@ -202,15 +188,15 @@ async def test_the_index_that_is_missing_is_reported_as_bfsql_index_makes_it(
     assert "full-text" not in caplog.text
 
 
-async def test_a_full_text_index_that_is_chosen_has_to_be_there(empty: str, cypher: Any) -> None:
+async def test_a_full_text_index_that_is_chosen_has_to_be_there(empty, cypher):
     await cypher(ONE)
     told = str(await refusal(uri=empty, fulltext_index="other"))
     assert "has no full-text index named 'other'. Correct --fulltext-index" in told
 
 
 async def test_an_index_that_is_still_filled_is_waited_for_or_reported(
-    empty: str, cypher: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    empty, cypher, caplog, monkeypatch
+):
     monkeypatch.setattr(discovery, "OPENING_PATIENCE", 0.0)
     await cypher(
         "WITH reduce(text = '', i IN range(1, 300) | text + ' word' + i) AS text "
@@ -233,7 +219,7 @@ async def test_an_index_that_is_still_filled_is_waited_for_or_reported(
     assert "being filled" not in caplog.text
 
 
-async def test_an_index_that_failed_is_reported_with_what_drops_it(empty: str, cypher: Any) -> None:
+async def test_an_index_that_failed_is_reported_with_what_drops_it(empty, cypher):
     await cypher("CREATE (:T {entity_id: 'a', name: $long})", long=LONG)
     await cypher(
         "CREATE FULLTEXT INDEX entity_names FOR (n:T) ON EACH [n.name] "
@@ -254,16 +240,14 @@ async def test_an_index_that_failed_is_reported_with_what_drops_it(empty: str, c
 # --- data in the store --------------------------------------------------------
 
 
-async def test_a_store_with_no_data_is_served(empty: str) -> None:
+async def test_a_store_with_no_data_is_served(empty):
     async with open_graph("neo4j", uri=empty) as graph:
         schema = (await graph.describe_schema()).content
         assert (schema["entity_types"], schema["predicates"]) == ([], [])
         assert (await graph.search_entities("ann")).content["result"] == []
 
 
-async def test_an_id_that_is_a_number_in_the_store_is_a_text_in_the_call(
-    empty: str, cypher: Any
-) -> None:
+async def test_an_id_that_is_a_number_in_the_store_is_a_text_in_the_call(empty, cypher):
     await cypher("CREATE (:T {entity_id: 42, name: 'Ann'})-[:TO]->(:T {entity_id: '7'})")
     async with open_graph("neo4j", uri=empty, search="contains") as graph:
         answer = (await graph.bfs_query(seeds=["42"], max_hops=1)).content
@@ -271,9 +255,7 @@ async def test_an_id_that_is_a_number_in_the_store_is_a_text_in_the_call(
         assert answer["edges"][0]["subject"] == "42"
 
 
-async def test_an_id_property_that_no_node_has_leaves_ids_that_can_be_walked(
-    small: str, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_an_id_property_that_no_node_has_leaves_ids_that_can_be_walked(small, caplog):
     async with open_graph("neo4j", uri=small, id_property="isbn") as graph:
         [ann] = (await graph.search_entities("ann")).content["result"]
         assert ann["id"].startswith("neo4j:element:")
@@ -284,9 +266,7 @@ async def test_an_id_property_that_no_node_has_leaves_ids_that_can_be_walked(
     assert "2 nodes have no label, or none of the id properties (isbn)" in caplog.text
 
 
-async def test_odd_labels_and_types_are_types_and_predicates_of_every_tool(
-    empty: str, cypher: Any
-) -> None:
+async def test_odd_labels_and_types_are_types_and_predicates_of_every_tool(empty, cypher):
     label, kind = "a `b` \"c\" 'd' \\u0060 {e}", "to `x` \\u0060) RETURN 1 //"
     spelled = {name: name.replace("\\", "\\u005c").replace("`", "``") for name in (label, kind)}
     await cypher(
@@ -313,9 +293,7 @@ async def test_odd_labels_and_types_are_types_and_predicates_of_every_tool(
 said = partial(refused, "neo4j", secret=WRONG)
 
 
-async def test_a_server_on_the_command_line_ends_with_the_sentence(
-    empty: str, cypher: Any, silent: int
-) -> None:
+async def test_a_server_on_the_command_line_ends_with_the_sentence(empty, cypher, silent):
     await cypher(ONE)
     unknown = ("serve", "--fulltext-index", "other")
     assert "has no full-text index" in await said(*unknown, NEO4J_URI=empty)
@@ -324,9 +302,7 @@ async def test_a_server_on_the_command_line_ends_with_the_sentence(
     assert "does not answer" in text
 
 
-async def test_a_question_on_the_command_line_ends_with_the_sentence(
-    guarded_neo4j: Neo4jServer,
-) -> None:
+async def test_a_question_on_the_command_line_ends_with_the_sentence(guarded_neo4j):
     command = "describe-schema"
     text = await said(command, NEO4J_URI=guarded_neo4j.uri, NEO4J_PASSWORD=WRONG)
     assert "rejected the login of 'neo4j'" in text or "temporarily refuses" in text

@@ -4,13 +4,11 @@ This shows that the statements are right and need none of Neo4j's procedures, bu
 server understands them.
 """
 
-from typing import Any
-
 import pytest
 
 from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, NodeRecord
-from bfsql_neo4j import Neo4jBackend, Neo4jSettings
+from bfsql_neo4j import Neo4jBackend
 from bfsql_neo4j.load.loader import load_graph
 from bfsql_neo4j.schema import Dialect
 
@@ -28,27 +26,25 @@ RECORDS: list[GraphRecord] = [
 
 
 @pytest.fixture
-def notes_are_errors() -> None:
+def notes_are_errors():
     """Disabled here: Neo4j deprecates the syntax that other servers understand."""
 
 
 @pytest.fixture(params=[Dialect.of("Neo4j/5.20.0"), OTHER], ids=["older Neo4j", "another server"])
-def spoken(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Dialect:
+def spoken(request, monkeypatch):
     dialect: Dialect = request.param
     monkeypatch.setattr(Dialect, "of", lambda agent: dialect)
     return dialect
 
 
-async def test_the_dialect_is_reported_by_what_a_server_calls_itself() -> None:
+async def test_the_dialect_is_reported_by_what_a_server_calls_itself():
     assert Dialect.of("Neo4j/5.26.30") == Dialect() == Dialect.of("Neo4j/2026.08.1")
     assert Dialect.of("Neo4j/5.20.0") == Dialect(scoped=False)
     assert not OTHER.procedures
     assert Dialect.of("something else") == OTHER
 
 
-async def test_all_questions_are_answered_as_in_memory(
-    settings: Neo4jSettings, spoken: Dialect
-) -> None:
+async def test_all_questions_are_answered_as_in_memory(settings, spoken):
     await load_graph(settings, RECORDS)
     memory = MemoryBackend(RECORDS)
     db = await Neo4jBackend.open(settings)
@@ -71,8 +67,8 @@ async def test_all_questions_are_answered_as_in_memory(
 
 
 async def test_nodes_without_an_id_and_with_odd_values_are_walked(
-    settings: Neo4jSettings, spoken: Dialect, cypher: Any, emptied: None
-) -> None:
+    settings, spoken, cypher, emptied
+):
     await cypher(
         "CREATE (a:T {entity_id: 42, name: 'x', at: date('2024-02-29')})-[:TO {n: 1}]->"
         "(:T {name: 'without'}), (a)-[:TO]->({name: 'bare'}), (a)-[:TO]->(:`a ``b` "

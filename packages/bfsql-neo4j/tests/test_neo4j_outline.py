@@ -1,15 +1,12 @@
 """The outline: that of the reference for small graphs; of large ones, counted by the server."""
 
-from collections.abc import Awaitable, Callable
-from typing import Any
-
 import pytest
 
 from bfsql import MemoryBackend
-from bfsql.models import EdgeRecord, NodeRecord, Outline
+from bfsql.models import EdgeRecord, NodeRecord
 from bfsql.models.outline import Relation
 from bfsql.schema_statistics import outline_by_batches
-from bfsql_neo4j import Neo4jBackend, Neo4jSettings, outline
+from bfsql_neo4j import Neo4jBackend, outline
 from bfsql_neo4j.load.loader import load_graph
 from bfsql_neo4j.values import ELEMENT
 
@@ -30,14 +27,14 @@ CREATE (a)-[:IN {n: 1}]->(b), (a)-[:IN {n: 2}]->(b), (c)-[:IN]->(b), (a)-[:OWNS]
 
 
 @pytest.fixture
-def large(monkeypatch: pytest.MonkeyPatch) -> None:
+def large(monkeypatch):
     """Makes a graph of a few nodes and edges large."""
     monkeypatch.setattr(outline, "MOST_NODES", 5)
     monkeypatch.setattr(outline, "MOST_EDGES", 10)
     monkeypatch.setattr(outline, "_FEW_OF_A_TYPE", 2)
 
 
-async def outline_of(settings: Neo4jSettings, **others: Any) -> Outline:
+async def outline_of(settings, **others):
     graph = await Neo4jBackend.open(settings.model_copy(update=others))
     try:
         return await graph.outline()
@@ -45,15 +42,13 @@ async def outline_of(settings: Neo4jSettings, **others: Any) -> Outline:
         await graph.close()
 
 
-async def test_the_outline_is_that_of_the_reference(settings: Neo4jSettings) -> None:
+async def test_the_outline_is_that_of_the_reference(settings):
     cased = settings.model_copy(update={"preserve_case": True})
     await load_graph(cased, RECORDS)
     assert await outline_of(cased) == await MemoryBackend(RECORDS).outline()
 
 
-async def test_nodes_and_relations_of_a_large_graph_are_counted(
-    settings: Neo4jSettings, large: None
-) -> None:
+async def test_nodes_and_relations_of_a_large_graph_are_counted(settings, large):
     cased = settings.model_copy(update={"preserve_case": True})
     await load_graph(cased, RECORDS)
     whole = await MemoryBackend(RECORDS).outline()
@@ -63,8 +58,8 @@ async def test_nodes_and_relations_of_a_large_graph_are_counted(
 
 
 async def test_relations_of_a_large_graph_that_takes_too_long_are_a_sample_without_numbers(
-    settings: Neo4jSettings, large: None
-) -> None:
+    settings, large
+):
     cased = settings.model_copy(update={"preserve_case": True})
     await load_graph(cased, RECORDS)
     found = await outline_of(cased, schema_timeout=0.0001)
@@ -76,12 +71,8 @@ async def test_relations_of_a_large_graph_that_takes_too_long_are_a_sample_witho
 
 @pytest.mark.parametrize("excluded", [[], ["Secret"]])
 async def test_the_server_counts_the_edges_that_the_tools_show(
-    settings: Neo4jSettings,
-    cypher: Any,
-    empty_it: Callable[[], Awaitable[None]],
-    excluded: list[str],
-    request: pytest.FixtureRequest,
-) -> None:
+    settings, cypher, empty_it, excluded, request
+):
     await empty_it()
     await cypher(ODD)
     known = {"search": "contains", "exclude_labels": excluded, "exclude_types": ["HIDES"]}

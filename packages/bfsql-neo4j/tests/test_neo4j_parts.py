@@ -1,6 +1,5 @@
 """Partial rings and selected metadata keys: what statements read, and that results are the same."""
 
-from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from typing import Any
 
@@ -10,7 +9,7 @@ from hypothesis import strategies as st
 
 from bfsql.models import EdgeRecord, NodeRecord
 from bfsql.models.parts import only, part_of
-from bfsql_neo4j import Neo4jBackend, Neo4jSettings
+from bfsql_neo4j import Neo4jBackend
 from bfsql_neo4j.load.loader import load_graph
 
 HOSTILE = "`]->() MATCH (x) DETACH DELETE x //"
@@ -33,13 +32,13 @@ EDGE_KEYS = ("since", "note", "confidence", "confidences", "multiplicity", "prov
 
 
 @pytest.fixture(scope="module")
-def loaded() -> list[bool]:
+def loaded():
     """Whether the graph of this module is on the server."""
     return []
 
 
 @pytest.fixture
-async def graph(settings: Neo4jSettings, cypher: Any, loaded: list[bool]) -> AsyncIterator[Any]:
+async def graph(settings, cypher, loaded):
     cased = settings.model_copy(update={"preserve_case": True})
     if not loaded:
         await load_graph(cased, [*NODES, *EDGES])
@@ -53,7 +52,7 @@ async def graph(settings: Neo4jSettings, cypher: Any, loaded: list[bool]) -> Asy
     await backend.close()
 
 
-async def test_a_part_is_what_core_would_keep_of_the_ring(graph: Neo4jBackend) -> None:
+async def test_a_part_is_what_core_would_keep_of_the_ring(graph):
     for asked in (["n1"], [*IDS, "nobody"]):
         ring = await graph.edges_batch(asked)
         for predicates in PREDICATES:
@@ -66,9 +65,7 @@ async def test_a_part_is_what_core_would_keep_of_the_ring(graph: Neo4jBackend) -
     assert len(await graph.get_nodes_batch(IDS)) == len(IDS)
 
 
-async def test_a_step_reads_only_the_edges_that_it_names(
-    graph: Neo4jBackend, statements: Callable[[Neo4jBackend], list[str]]
-) -> None:
+async def test_a_step_reads_only_the_edges_that_it_names(graph, statements):
     sent = statements(graph)
     await graph.edges_batch(["n1"], predicates=["TO", HOSTILE], direction="out")
     [text] = sent
@@ -85,8 +82,8 @@ async def test_a_step_reads_only_the_edges_that_it_names(
 
 
 async def test_a_predicate_that_is_newer_than_the_schema_is_read(
-    graph: Neo4jBackend, cypher: Any, loaded: list[bool], monkeypatch: pytest.MonkeyPatch
-) -> None:
+    graph, cypher, loaded, monkeypatch
+):
     loaded.clear()
     monkeypatch.setattr("bfsql_neo4j.discovery.MAX_AGE", 0.0)
     await cypher("MATCH (a {entity_id: 'n1'}), (b {entity_id: 'n2'}) CREATE (a)-[:SINCE]->(b)")
@@ -95,9 +92,7 @@ async def test_a_predicate_that_is_newer_than_the_schema_is_read(
 
 @given(keys=st.sets(st.sampled_from(KEYS)), of_edges=st.sets(st.sampled_from(EDGE_KEYS)))
 @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
-async def test_some_keys_are_those_of_the_whole_metadata(
-    graph: Neo4jBackend, keys: set[str], of_edges: set[str]
-) -> None:
+async def test_some_keys_are_those_of_the_whole_metadata(graph, keys, of_edges):
     whole = await graph.metadata_for_nodes_batch(IDS)
     assert await graph.metadata_for_nodes_batch(IDS, keys) == only(whole, keys)
     edges = set(await graph.edges_batch(IDS))
@@ -106,18 +101,14 @@ async def test_some_keys_are_those_of_the_whole_metadata(
     assert await graph.metadata_for_edges_batch(edges, of_edges) == only(described, of_edges)
 
 
-async def test_only_the_properties_of_the_keys_are_read(
-    graph: Neo4jBackend, statements: Callable[[Neo4jBackend], list[str]]
-) -> None:
+async def test_only_the_properties_of_the_keys_are_read(graph, statements):
     sent = statements(graph)
     assert await graph.metadata_for_nodes_batch(["n1"], ["year"]) == {"n1": {"year": 1991}}
     await graph.metadata_for_edges_batch([("n1", "TO", "n0")], [HOSTILE])
     assert not any("properties(" in text or HOSTILE in text for text in sent)
 
 
-async def test_a_date_that_the_driver_cannot_read_is_text_in_a_part_as_well(
-    graph: Neo4jBackend, cypher: Any, loaded: list[bool]
-) -> None:
+async def test_a_date_that_the_driver_cannot_read_is_text_in_a_part_as_well(graph, cypher, loaded):
     loaded.clear()
     await cypher("MATCH (n {entity_id: 'n1'}) SET n.born = date('-0044-03-15')")
     whole = await graph.metadata_for_nodes_batch(["n1", "n2"])

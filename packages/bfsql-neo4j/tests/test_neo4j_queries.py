@@ -1,7 +1,6 @@
 """How the server runs each statement: index seeks and no scans; and how many there are."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from functools import partial
 from typing import Any
 
@@ -12,7 +11,6 @@ from bfsql.graph import open_graph
 from bfsql_neo4j import Neo4jBackend, Neo4jSettings, queries
 from bfsql_neo4j.indexes import prepare
 from bfsql_neo4j.values import ELEMENT
-from bfsql_test_support.servers.neo4j import Neo4jServer
 
 QUESTIONS: dict[str, Any] = {
     "nodes": queries.nodes,
@@ -33,7 +31,7 @@ IDENTITIES = [["key"], ["Person=name", "Movie=title", "key"]]
 
 
 @pytest.fixture(scope="module", params=IDENTITIES, ids=["one property", "one a label"])
-def chain(request: Any, neo4j_server: Neo4jServer) -> Neo4jSettings:
+def chain(request, neo4j_server):
     """Settings of a chain of 900 nodes with three labels, some of which have two of them."""
     with GraphDatabase.driver(neo4j_server.uri) as driver, driver.session() as session:
         for text in (NOTHING, CHAIN):
@@ -44,18 +42,18 @@ def chain(request: Any, neo4j_server: Neo4jServer) -> Neo4jSettings:
 
 
 @pytest.fixture
-async def backend(chain: Neo4jSettings) -> AsyncIterator[Neo4jBackend]:
+async def backend(chain):
     opened = await Neo4jBackend.open(chain)
     yield opened
     await opened.close()
 
 
-def operators(plan: dict[str, Any]) -> set[str]:
+def operators(plan):
     inner = [operators(child) for child in plan.get("children", ())]
     return {plan["operatorType"].split("@")[0]}.union(*inner)
 
 
-async def profiled(server: Neo4jServer, text: str, parameters: dict[str, Any]) -> set[str]:
+async def profiled(server, text, parameters):
     async with AsyncGraphDatabase.driver(
         server.uri, auth=server.auth, notifications_min_severity="OFF"
     ) as driver:
@@ -66,9 +64,7 @@ async def profiled(server: Neo4jServer, text: str, parameters: dict[str, Any]) -
 
 @pytest.mark.parametrize("question", QUESTIONS)
 @pytest.mark.parametrize("elements", [False, True])
-async def test_nodes_and_rings_are_sought_by_index(
-    backend, neo4j_server: Neo4jServer, question: str, elements: bool
-) -> None:
+async def test_nodes_and_rings_are_sought_by_index(backend, neo4j_server, question, elements):
     schema = backend._monitor.schema
     ids = ["p1", "P2", "m3", "M4", "c5", "42"] + ([f"{ELEMENT}4:x:1"] if elements else [])
     assert not schema.scans
@@ -78,7 +74,7 @@ async def test_nodes_and_rings_are_sought_by_index(
     assert not {name for name in done if "Scan" in name}
 
 
-async def test_edges_are_sought_by_their_ends(backend, neo4j_server: Neo4jServer) -> None:
+async def test_edges_are_sought_by_their_ends(backend, neo4j_server):
     edges = [[0, "4:x:1", "SAW", "4:x:2"]]
     text, parameters = queries.edge_metadata(backend._monitor.schema, edges)
     done = await profiled(neo4j_server, text, parameters)
@@ -88,8 +84,8 @@ async def test_edges_are_sought_by_their_ends(backend, neo4j_server: Neo4jServer
 
 @pytest.mark.parametrize("full", [False, True], ids=["topology", "full"])
 async def test_an_answer_takes_a_statement_a_hop_one_for_its_seeds_and_three_for_metadata(
-    backend, statements: Any, full: bool
-) -> None:
+    backend, statements, full
+):
     [node] = list(await backend.search_entities("P7"))[:1]
     texts = statements(backend)
     for hops in (1, 2, 3):

@@ -2,20 +2,16 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
-from typing import Any
 
 import pytest
 from neo4j import AsyncGraphDatabase, GraphDatabase
 
 from bfsql import call, workers
 from bfsql.models.merge import UNTYPED
-from bfsql.models.parts import TypedTriple
 from bfsql_neo4j import Neo4jBackend, Neo4jSettings, queries
 from bfsql_neo4j.indexes import prepare
 from bfsql_neo4j.queries import PART
-from bfsql_test_support.servers.neo4j import Neo4jServer
 
 DEGREES = (PART - 1, PART, PART + 1, 2 * PART)
 LEAVES = 6 * PART
@@ -32,11 +28,11 @@ UNDER_WAY = (
 
 
 @pytest.fixture
-async def made(settings: Neo4jSettings, cypher: Any, emptied: None) -> AsyncIterator[Any]:
+async def made(settings, cypher, emptied):
     """Makes a graph by statements, and opens it."""
     opened: list[Neo4jBackend] = []
 
-    async def make(*texts: str, **more: Any) -> Neo4jBackend:
+    async def make(*texts, **more):
         for text in texts:
             await cypher(text)
         changed = Neo4jSettings.model_validate(
@@ -51,11 +47,11 @@ async def made(settings: Neo4jSettings, cypher: Any, emptied: None) -> AsyncIter
         await backend.close()
 
 
-async def ring(backend: Neo4jBackend, *ids: str) -> list[TypedTriple]:
+async def ring(backend, *ids):
     return [row async for rows in backend.edges_stream(ids) for row in rows]
 
 
-async def test_types_are_those_of_get_node_whatever_labels_a_node_has(made: Any) -> None:
+async def test_types_are_those_of_get_node_whatever_labels_a_node_has(made):
     backend = await made(
         "CREATE (a:Common:Rare {entity_id: 'a'}), (b:Common {entity_id: 'b'}), "
         "(c {entity_id: 'c'}), (d:Common:Secret {entity_id: 'd'}), (e:Common {entity_id: 42}), "
@@ -78,7 +74,7 @@ async def test_types_are_those_of_get_node_whatever_labels_a_node_has(made: Any)
         assert types == [(await backend.get_node(end)).entity_type for end in (s, o)]
 
 
-async def test_a_node_of_many_edges_comes_in_parts_each_edge_once(made: Any) -> None:
+async def test_a_node_of_many_edges_comes_in_parts_each_edge_once(made):
     backend = await made(
         f"UNWIND {list(DEGREES)} AS degree CREATE (h:Hub {{entity_id: 'hub' + degree}}) "
         "WITH h, degree UNWIND range(1, degree) AS i "
@@ -98,9 +94,7 @@ async def test_a_node_of_many_edges_comes_in_parts_each_edge_once(made: Any) -> 
     assert Counter(await ring(backend, *(f"hub{degree}" for degree in DEGREES))) == Counter(wanted)
 
 
-async def test_labels_and_types_that_are_newer_than_the_schema_are_read(
-    made: Any, cypher: Any
-) -> None:
+async def test_labels_and_types_that_are_newer_than_the_schema_are_read(made, cypher):
     backend = await made("CREATE (:Old {entity_id: 'a'})-[:TO]->(:Old {entity_id: 'b'})")
     await cypher("MATCH (a {entity_id: 'a'}) CREATE (a)-[:TO]->(:New {entity_id: 'c'})")
     assert ("a", "TO", "c", "Old", "New") in await ring(backend, "a")
@@ -109,9 +103,7 @@ async def test_labels_and_types_that_are_newer_than_the_schema_are_read(
 
 
 @pytest.mark.parametrize("degree", [1, PART + 1])
-async def test_a_second_bearer_of_an_id_is_left_out_and_that_is_reported(
-    made: Any, cypher: Any, degree: int
-) -> None:
+async def test_a_second_bearer_of_an_id_is_left_out_and_that_is_reported(made, cypher, degree):
     backend = await made("CREATE (:T {entity_id: 'a'}), (:T {entity_id: 'x'})-[:TO]->(:T)")
     many = f"UNWIND range(1, {degree}) AS i CREATE (a)-[:TO]->(:T {{entity_id: 'n' + i}})"
     await cypher(f"MATCH (a:T {{entity_id: 'a'}}) {many}")
@@ -126,7 +118,7 @@ async def test_a_second_bearer_of_an_id_is_left_out_and_that_is_reported(
 
 
 @pytest.fixture(scope="module")
-def loaded(neo4j_server: Neo4jServer) -> Neo4jSettings:
+def loaded(neo4j_server):
     """Settings of a graph with a hub, with a pool of one connection."""
     with GraphDatabase.driver(neo4j_server.uri) as driver, driver.session() as session:
         for text in (NOTHING, SMALL, HUB):
@@ -138,7 +130,7 @@ def loaded(neo4j_server: Neo4jServer) -> Neo4jSettings:
     return settings
 
 
-async def nothing_is_under_way(cypher: Any) -> None:
+async def nothing_is_under_way(cypher):
     """Wait until the server has noticed that a connection was closed."""
     async with asyncio.timeout(30):
         while await cypher(UNDER_WAY) != [[0]]:  # noqa: ASYNC110 - servers send no event
@@ -146,15 +138,13 @@ async def nothing_is_under_way(cypher: Any) -> None:
 
 
 @pytest.fixture
-async def hub(loaded: Neo4jSettings) -> AsyncIterator[Neo4jBackend]:
+async def hub(loaded):
     backend = await Neo4jBackend.open(loaded)
     yield backend
     await backend.close()
 
 
-async def test_the_server_holds_less_than_200_bytes_for_an_edge(
-    hub: Neo4jBackend, neo4j_server: Neo4jServer
-) -> None:
+async def test_the_server_holds_less_than_200_bytes_for_an_edge(hub, neo4j_server):
     text, parameters = queries.ring(hub._monitor.schema, ["h"])
     async with AsyncGraphDatabase.driver(neo4j_server.uri) as driver:
         found = await driver.execute_query(f"PROFILE {text}", parameters)
@@ -162,9 +152,7 @@ async def test_the_server_holds_less_than_200_bytes_for_an_edge(
     assert found.summary.profile["args"]["GlobalMemory"] < 200 * LEAVES
 
 
-async def test_a_stream_that_is_left_ends_its_statement_and_frees_its_connection(
-    hub: Neo4jBackend, cypher: Any
-) -> None:
+async def test_a_stream_that_is_left_ends_its_statement_and_frees_its_connection(hub, cypher):
     for _ in range(3):
         async with aclosing(hub.edges_stream(["h"])) as batches:
             async for rows in batches:
@@ -175,7 +163,7 @@ async def test_a_stream_that_is_left_ends_its_statement_and_frees_its_connection
 
 
 @asynccontextmanager
-async def no_turn_for_large(backend: Neo4jBackend) -> AsyncIterator[None]:
+async def no_turn_for_large(backend):
     """All turns of large statements are taken; clients leave some to those that have none."""
     async with AsyncExitStack() as taken:
         while backend._reader.large.is_free(""):
@@ -183,9 +171,7 @@ async def no_turn_for_large(backend: Neo4jBackend) -> AsyncIterator[None]:
         yield
 
 
-async def test_rings_of_many_nodes_take_turns_and_those_of_few_do_not_wait(
-    hub: Neo4jBackend,
-) -> None:
+async def test_rings_of_many_nodes_take_turns_and_those_of_few_do_not_wait(hub):
     many = ["a", *(f"unknown {number}" for number in range(workers.SMALL))]
     async with no_turn_for_large(hub):
         large = asyncio.ensure_future(hub.edges_batch(many))
@@ -195,9 +181,7 @@ async def test_rings_of_many_nodes_take_turns_and_those_of_few_do_not_wait(
     assert await large == [("a", "to", "b")]
 
 
-async def test_a_hub_is_read_with_a_turn_and_has_no_connection_until_then(
-    hub: Neo4jBackend,
-) -> None:
+async def test_a_hub_is_read_with_a_turn_and_has_no_connection_until_then(hub):
     async with no_turn_for_large(hub):
         large = asyncio.ensure_future(ring(hub, "h"))
         await asyncio.wait([large], timeout=0.5)
@@ -209,8 +193,8 @@ async def test_a_hub_is_read_with_a_turn_and_has_no_connection_until_then(
 @pytest.mark.parametrize("most", [LEAVES - 1, LEAVES])
 @pytest.mark.parametrize("direction", [None, "out", "in"])
 async def test_edges_are_counted_in_the_direction_that_is_followed(
-    hub: Neo4jBackend, monkeypatch: pytest.MonkeyPatch, most: int, direction: Any
-) -> None:
+    hub, monkeypatch, most, direction
+):
     monkeypatch.setattr(queries, "CHUNK", most)
     edges = 0 if direction == "in" else LEAVES
     async with no_turn_for_large(hub):
@@ -220,13 +204,11 @@ async def test_edges_are_counted_in_the_direction_that_is_followed(
     assert len(await reading) == edges
 
 
-async def test_whatever_reads_an_edge_may_need_a_connection_before_it_goes_on(
-    loaded: Neo4jSettings,
-) -> None:
+async def test_whatever_reads_an_edge_may_need_a_connection_before_it_goes_on(loaded):
     """As many streams as there are connections would wait for each other."""
     backend = await Neo4jBackend.open(loaded.model_copy(update={"pool_size": 2}))
 
-    async def read(entity_id: str) -> int:
+    async def read(entity_id):
         edges = 0
         async for rows in backend.edges_stream([entity_id]):
             edges += len(rows)
@@ -239,9 +221,7 @@ async def test_whatever_reads_an_edge_may_need_a_connection_before_it_goes_on(
         await backend.close()
 
 
-async def test_a_stream_that_is_cancelled_ends_its_statement_and_frees_its_connection(
-    hub: Neo4jBackend, cypher: Any
-) -> None:
+async def test_a_stream_that_is_cancelled_ends_its_statement_and_frees_its_connection(hub, cypher):
     for seconds in (0.0, 0.01, 0.05, 0.1):
         reading = asyncio.ensure_future(ring(hub, "h"))
         await asyncio.sleep(seconds)
@@ -251,17 +231,13 @@ async def test_a_stream_that_is_cancelled_ends_its_statement_and_frees_its_conne
         assert await ring(hub, "a") == [("a", "to", "b", "T", "T")]
 
 
-async def test_a_stream_past_its_deadline_is_an_error_and_frees_its_connection(
-    hub: Neo4jBackend,
-) -> None:
+async def test_a_stream_past_its_deadline_is_an_error_and_frees_its_connection(hub):
     with call.scope(seconds=0.02), pytest.raises(TimeoutError):
         await ring(hub, "h")
     assert await ring(hub, "a") == [("a", "to", "b", "T", "T")]
 
 
-async def test_an_idle_connection_that_broke_is_replaced(
-    hub: Neo4jBackend, neo4j_server: Neo4jServer
-) -> None:
+async def test_an_idle_connection_that_broke_is_replaced(hub, neo4j_server):
     assert await ring(hub, "a")
     [connections] = hub._reader._driver._pool.connections.values()
     for connection in connections:

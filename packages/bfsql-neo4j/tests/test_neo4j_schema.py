@@ -1,7 +1,6 @@
 """The ids and types of nodes in graphs that were not made for BFS-QL."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any
+from collections.abc import Awaitable, Callable
 
 import pytest
 
@@ -15,11 +14,11 @@ Open = Callable[..., Awaitable[Neo4jBackend]]
 
 
 @pytest.fixture
-async def served(settings: Neo4jSettings, cypher: Any, emptied: None) -> AsyncIterator[Open]:
+async def served(settings, cypher, emptied):
     """Makes a graph by a statement, and opens it with its indexes."""
     backends: list[Neo4jBackend] = []
 
-    async def serve(text: str, **more: Any) -> Neo4jBackend:
+    async def serve(text, **more):
         await cypher(text)
         changed = Neo4jSettings.model_validate({"uri": settings.uri} | more)
         await prepare(changed, True)
@@ -31,11 +30,11 @@ async def served(settings: Neo4jSettings, cypher: Any, emptied: None) -> AsyncIt
         await backend.close()
 
 
-async def nodes(backend: Neo4jBackend, *ids: str) -> dict[str, str]:
+async def nodes(backend, *ids):
     return {n.id: n.entity_type for n in await backend.get_nodes_batch(ids)}
 
 
-async def test_numbers_dates_and_truths_are_ids_and_find_their_way_back(served: Open) -> None:
+async def test_numbers_dates_and_truths_are_ids_and_find_their_way_back(served):
     db = await served(
         "UNWIND [42, 1.5, true, date('2024-02-29'), localdatetime('2024-02-29T12:00'), '007', "
         "'1e3', 1e10, -7] AS id CREATE (n:Thing {entity_id: id, name: 'x'})-[:SELF]->(n)"
@@ -49,7 +48,7 @@ async def test_numbers_dates_and_truths_are_ids_and_find_their_way_back(served: 
     assert [stub.id for stub in await db.search_entities("42")][:1] == ["42"]
 
 
-async def test_several_properties_count_in_order_and_for_their_labels(served: Open) -> None:
+async def test_several_properties_count_in_order_and_for_their_labels(served):
     db = await served(
         "CREATE (a:Person {name: 'Ann', title: 'Dr'}), (b:Movie {title: 'Big', name: 'other'}), "
         "(c:Studio {uri: 'u:1'}), (a)-[:IN]->(b), (b)-[:BY]->(c)",
@@ -73,14 +72,14 @@ async def test_several_properties_count_in_order_and_for_their_labels(served: Op
         ("Movie=title|name,uri", ["Movie=title", "Movie=name", "uri"]),
     ],
 )
-def test_alternatives_may_be_written_with_bars(given: str | list[str], read: list[str]) -> None:
+def test_alternatives_may_be_written_with_bars(given, read):
     assert Neo4jSettings(id_property=given).id_property == read
     if isinstance(given, str):
         environment = {"NEO4J_ID_PROPERTY": given}
         assert resolve(Neo4jSettings, environment=environment).settings.id_property == read
 
 
-async def test_nodes_without_an_id_or_a_label_are_there_by_their_element(served: Open) -> None:
+async def test_nodes_without_an_id_or_a_label_are_there_by_their_element(served):
     db = await served(
         "CREATE (a:City {entity_id: 'c'})-[:HAS]->(:Street {name: 'Main Street'}), "
         "(a)-[:HAS]->({entity_id: 'bare'}), (a)-[:HAS]->(:Street {entity_id: ['no', 'id']})"
@@ -101,7 +100,7 @@ async def test_nodes_without_an_id_or_a_label_are_there_by_their_element(served:
     assert await nodes(db, ELEMENT, ELEMENT + "x", ELEMENT + "4:x:99") == {}
 
 
-async def test_two_nodes_with_one_id_are_two_nodes_and_it_is_said(served: Open) -> None:
+async def test_two_nodes_with_one_id_are_two_nodes_and_it_is_said(served):
     db = await served(
         "CREATE (a:Person {name: 'Ray'})-[:SAW]->(b:Movie {name: 'Ray'}), "
         "(b)-[:WON]->(:Prize {name: 'Z'})",
@@ -116,14 +115,14 @@ async def test_two_nodes_with_one_id_are_two_nodes_and_it_is_said(served: Open) 
     assert {s.entity_type for s in await db.search_entities("ray")} == {"Person", "Movie"}
 
 
-async def test_a_property_that_tells_nothing_apart_is_refused(served: Open) -> None:
+async def test_a_property_that_tells_nothing_apart_is_refused(served):
     with pytest.raises(StoreError, match="share their id with another"):
         await served(
             "UNWIND range(1, 10010) AS n CREATE (:Person {name: 'same'})", id_property="name"
         )
 
 
-async def test_an_id_property_that_no_node_has_leaves_all_by_element(served: Open) -> None:
+async def test_an_id_property_that_no_node_has_leaves_all_by_element(served):
     db = await served("CREATE (:Person {name: 'Ann'})-[:KNOWS]->(:Person {name: 'Bob'})")
     [ann] = await db.search_entities("Ann")
     assert ann.id.startswith(ELEMENT)
@@ -134,9 +133,7 @@ async def test_an_id_property_that_no_node_has_leaves_all_by_element(served: Ope
     ("priority", "wanted"),
     [([], "Actor"), (["Person"], "Person"), (["Entity", "Person"], "Entity")],
 )
-async def test_the_rarest_label_is_the_type_unless_others_are_preferred(
-    served: Open, priority: list[str], wanted: str
-) -> None:
+async def test_the_rarest_label_is_the_type_unless_others_are_preferred(served, priority, wanted):
     db = await served(
         "CREATE (:Entity:Person:Actor {entity_id: 'a'}), (:Person:Entity {entity_id: 'p'}), "
         "(:Entity {entity_id: 'e'})",
@@ -150,7 +147,7 @@ async def test_the_rarest_label_is_the_type_unless_others_are_preferred(
     assert set(await db.entity_types()) == found
 
 
-async def test_types_that_differ_by_case_alone_are_two_predicates(served: Open) -> None:
+async def test_types_that_differ_by_case_alone_are_two_predicates(served):
     db = await served(
         "CREATE (a:T {entity_id: 'a'})-[:TREATS {n: 1}]->(b:T {entity_id: 'b'}), "
         "(a)-[:treats {n: 2}]->(b), (a)-[:NEAR {n: 3}]->(b), (a)-[:NEAR {n: 4}]->(b)",
@@ -165,7 +162,7 @@ async def test_types_that_differ_by_case_alone_are_two_predicates(served: Open) 
     assert len(await db.edges_from("a")) == 3
 
 
-async def test_what_is_excluded_is_in_no_answer_and_that_is_said(served: Open) -> None:
+async def test_what_is_excluded_is_in_no_answer_and_that_is_said(served):
     db = await served(
         "CREATE (a:T {entity_id: 'a', name: 'x'})-[:TO]->(:T:Secret {entity_id: 's', name: 'x'}), "
         "(a)-[:HIDDEN]->(:T {entity_id: 'b'}), (a)<-[:TO]-(:T {entity_id: 'c'})",
@@ -179,7 +176,7 @@ async def test_what_is_excluded_is_in_no_answer_and_that_is_said(served: Open) -
     assert "excludes 'Secret', 'HIDDEN'" in await db.next_steps()
 
 
-async def test_odd_names_of_labels_types_and_properties_are_only_names(served: Open) -> None:
+async def test_odd_names_of_labels_types_and_properties_are_only_names(served):
     db = await served(
         "CREATE (:`a ``b`` \"c\" 'd' \\u005cu0060` {`the ``id```: 'x', `na me`: 'Ex'})-[:`t`` p`]->"
         "(:`{labels}` {`the ``id```: 'y'})",
@@ -191,7 +188,7 @@ async def test_odd_names_of_labels_types_and_properties_are_only_names(served: O
     assert [s.id for s in await db.search_entities("ex")] == ["x"]
 
 
-async def test_every_value_of_neo4j_becomes_json(served: Open) -> None:
+async def test_every_value_of_neo4j_becomes_json(served):
     db = await served(
         "CREATE (:T {entity_id: 'a', d: date('-0044-03-15'), e: date('2024-02-29'), "
         "n: localdatetime('2024-02-29T23:59:59.123456789'), z: datetime('2024-02-29T12:00+01:00'), "
@@ -211,9 +208,7 @@ async def test_every_value_of_neo4j_becomes_json(served: Open) -> None:
     }
 
 
-async def test_a_label_that_comes_later_is_known_after_the_next_look(
-    served: Open, cypher: Any
-) -> None:
+async def test_a_label_that_comes_later_is_known_after_the_next_look(served, cypher):
     db = await served("CREATE (:T {entity_id: 'a'})", search="contains")
     await cypher("MATCH (a:T) CREATE (a)-[:NEW]->(:Later {entity_id: 'l'})")
     assert set(await db.edges_batch(["a"])) == {("a", "new", "l")}
@@ -221,7 +216,7 @@ async def test_a_label_that_comes_later_is_known_after_the_next_look(
     assert await nodes(db, "l") == {"l": "Later"}
 
 
-async def test_a_store_with_no_data_answers_nothing_and_no_error(served: Open) -> None:
+async def test_a_store_with_no_data_answers_nothing_and_no_error(served):
     db = await served("RETURN 1")
     assert (await db.entity_types(), await db.predicates()) == ([], [])
     assert await nodes(db, "a", ELEMENT + "4:x:1") == {}

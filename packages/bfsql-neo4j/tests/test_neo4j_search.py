@@ -1,8 +1,5 @@
 """Search by names, for unusual inputs too, with and without the full-text index, and by meaning."""
 
-from collections.abc import AsyncIterator
-from typing import Any
-
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -10,7 +7,7 @@ from hypothesis import strategies as st
 from bfsql import open_graph
 from bfsql.embedding import Embedder
 from bfsql.errors import StoreError
-from bfsql_neo4j import Neo4jBackend, Neo4jSettings
+from bfsql_neo4j import Neo4jBackend
 from bfsql_neo4j.indexes import prepare
 from bfsql_neo4j.search import lucene, run_together
 
@@ -43,19 +40,19 @@ RAISING = [
 ]
 
 
-def vector(text: str) -> list[float]:
+def vector(text):
     """A three-dimensional embedding."""
     return {"loud": [1.0, 0.1, 0.0], "quiet": [0.0, 0.1, 1.0]}.get(text, [0.3, 1.0, 0.3])
 
 
 @pytest.fixture
-async def music(settings: Neo4jSettings, cypher: Any, emptied: None) -> Neo4jSettings:
+async def music(settings, cypher, emptied):
     await cypher(GRAPH)
     return settings
 
 
 @pytest.fixture(params=["index", "contains"])
-async def db(request: Any, music: Neo4jSettings) -> AsyncIterator[Neo4jBackend]:
+async def db(request, music):
     asked = music.model_copy(update={"search": request.param})
     await prepare(asked, True)
     backend = await Neo4jBackend.open(asked)
@@ -63,11 +60,11 @@ async def db(request: Any, music: Neo4jSettings) -> AsyncIterator[Neo4jBackend]:
     await backend.close()
 
 
-async def ids(db: Neo4jBackend, text: str, *types: str) -> list[str]:
+async def ids(db, text, *types):
     return [stub.id for stub in await db.search_entities(text, list(types) or None)]
 
 
-async def test_ids_names_and_aliases_are_found_either_way(db: Neo4jBackend) -> None:
+async def test_ids_names_and_aliases_are_found_either_way(db):
     assert (await ids(db, "b:1"))[:1] == ["b:1"]
     assert (await ids(db, "AC/DC"))[:1] == ["b:1"]
     assert (await ids(db, "acca dacca"))[:1] == ["b:1"]
@@ -80,8 +77,8 @@ async def test_ids_names_and_aliases_are_found_either_way(db: Neo4jBackend) -> N
 @pytest.mark.parametrize("index", ["CREATE INDEX FOR (n:City) ON (n.name)", None])
 @pytest.mark.parametrize("longer", ["DROLO, ", "Drolo, Drolo "])
 async def test_a_whole_name_is_found_without_a_full_text_index_however_many_names_contain_it(
-    settings: Neo4jSettings, cypher: Any, emptied: None, longer: str, index: str | None
-) -> None:
+    settings, cypher, emptied, longer, index
+):
     many = "UNWIND range(1, 600) AS n CREATE (:City {entity_id: 'a:' + n, name: $longer + n})"
     await cypher(many, longer=longer)
     await cypher("CREATE (:City {entity_id: 'z:1', name: 'Drolo'})")
@@ -98,12 +95,12 @@ async def test_a_whole_name_is_found_without_a_full_text_index_however_many_name
     await backend.close()
 
 
-async def test_no_text_raises(db: Neo4jBackend) -> None:
+async def test_no_text_raises(db):
     for text in RAISING:
         await db.search_entities(text)
 
 
-async def test_typos_and_beginnings_are_found_by_the_index(music: Neo4jSettings) -> None:
+async def test_typos_and_beginnings_are_found_by_the_index(music):
     await prepare(music, True)
     db = await Neo4jBackend.open(music)
     assert (await ids(db, "bakc in blakc"))[:1] == ["a:1"]
@@ -117,7 +114,7 @@ async def test_typos_and_beginnings_are_found_by_the_index(music: Neo4jSettings)
 
 @given(st.text(max_size=30))
 @settings(max_examples=300, suppress_health_check=list(HealthCheck))
-def test_a_query_has_no_special_character_that_is_not_escaped(text: str) -> None:
+def test_a_query_has_no_special_character_that_is_not_escaped(text):
     query = lucene(text)
     if query is None:
         return
@@ -134,9 +131,7 @@ def test_a_query_has_no_special_character_that_is_not_escaped(text: str) -> None
     assert not set("/[]{}!:?&|=<>-") & set(bare)
 
 
-async def test_meaning_finds_what_words_do_not_and_has_a_score(
-    music: Neo4jSettings, cypher: Any
-) -> None:
+async def test_meaning_finds_what_words_do_not_and_has_a_score(music, cypher):
     await cypher("MATCH (n) WHERE n.entity_id = 'b:1' SET n.v = [1.0, 0.0, 0.0], n:Thing")
     await cypher("MATCH (n) WHERE n.entity_id = 'b:2' SET n.v = [0.0, 0.0, 1.0], n:Thing")
     await cypher(
@@ -158,9 +153,7 @@ async def test_meaning_finds_what_words_do_not_and_has_a_score(
         await Neo4jBackend.open(music, Embedder.of(lambda text: [1.0, 2.0]))
 
 
-async def test_an_index_of_another_name_serves_and_several_have_to_be_named(
-    music: Neo4jSettings, cypher: Any
-) -> None:
+async def test_an_index_of_another_name_serves_and_several_have_to_be_named(music, cypher):
     await cypher("CREATE FULLTEXT INDEX mine FOR (n:Band|Album) ON EACH [n.name, n.title]")
     db = await Neo4jBackend.open(music)
     assert (await ids(db, "back in black"))[:1] == ["a:1"]
@@ -177,7 +170,7 @@ async def test_an_index_of_another_name_serves_and_several_have_to_be_named(
     await db.close()
 
 
-def test_words_run_together_with_an_error_are_split_in_a_bounded_number_of_places() -> None:
+def test_words_run_together_with_an_error_are_split_in_a_bounded_number_of_places():
     assert run_together("VnalamChakel").startswith("(+vnal~1 +amchakel~2) (+vnala~1")
     assert run_together("x" * 300).count("+") <= 16
     assert run_together("a short one") is None

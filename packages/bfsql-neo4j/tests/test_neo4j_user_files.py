@@ -3,7 +3,6 @@
 import pytest
 
 from bfsql_test_support.depth import THOROUGH
-from bfsql_test_support.servers.neo4j import Neo4jServer
 from bfsql_test_support.suites.user_files import ServerFilesSuite, Store
 
 
@@ -12,7 +11,7 @@ class TestUserFiles(ServerFilesSuite):
     ELSEWHERE = "--database"
 
     @pytest.fixture
-    def store(self, neo4j_server: Neo4jServer) -> Store:
+    def store(self, neo4j_server):
         return Store(("--backend", "neo4j", "--uri", neo4j_server.uri, "--preserve-case"))
 
     if not THOROUGH:  # what is in the files is read before it comes to a store

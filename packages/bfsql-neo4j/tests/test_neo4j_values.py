@@ -38,7 +38,7 @@ KEYS = TEXTS | st.sampled_from(
 METADATA = st.dictionaries(KEYS, VALUES, max_size=6)
 
 
-def is_kept(value: Any) -> bool:
+def is_kept(value):
     """Whether Neo4j can store this as a property, by its rules and not by the module's."""
     if isinstance(value, list):
         kinds = {type(item) for item in value}
@@ -53,7 +53,7 @@ def is_kept(value: Any) -> bool:
 
 
 @given(METADATA, st.sampled_from([(), ("id",), ("a", "id")]))
-def test_whatever_goes_in_comes_out_as_answers_show_it(metadata, taken) -> None:
+def test_whatever_goes_in_comes_out_as_answers_show_it(metadata, taken):
     properties = to_properties(metadata, taken)
     own = dict.fromkeys(taken, "the store's own")
     back = from_properties(properties | own, taken)
@@ -66,7 +66,7 @@ def test_whatever_goes_in_comes_out_as_answers_show_it(metadata, taken) -> None:
 
 
 @given(METADATA)
-def test_every_property_is_one_that_neo4j_keeps(metadata) -> None:
+def test_every_property_is_one_that_neo4j_keeps(metadata):
     properties = to_properties(metadata, ("id",))
     assert "id" not in properties
     for key, value in properties.items():
@@ -77,7 +77,7 @@ def test_every_property_is_one_that_neo4j_keeps(metadata) -> None:
 
 
 @given(METADATA)
-def test_going_in_changes_nothing_that_was_given(metadata) -> None:
+def test_going_in_changes_nothing_that_was_given(metadata):
     before = repr(metadata)
     to_properties(metadata)
     assert repr(metadata) == before
@@ -98,7 +98,7 @@ def test_going_in_changes_nothing_that_was_given(metadata) -> None:
         ([float("nan"), "x"], '["NaN","x"]'),
     ],
 )
-def test_what_neo4j_cannot_keep_is_json_text(value, stored: str) -> None:
+def test_what_neo4j_cannot_keep_is_json_text(value, stored):
     assert to_properties({"k": value}) == {"k__json": stored}
 
 
@@ -132,19 +132,19 @@ class Colour(Enum):
         ),
     ],
 )
-def test_what_neo4j_can_keep_is_kept_as_it_is(value, stored) -> None:
+def test_what_neo4j_can_keep_is_kept_as_it_is(value, stored):
     properties = to_properties({"k": value})
     assert properties == {"k": stored}
     assert type(properties["k"]) is type(stored)
 
 
-def test_names_that_no_property_can_have_stand_together() -> None:
+def test_names_that_no_property_can_have_stand_together():
     properties = to_properties({"": 1, "a\0b": [None], "\ud800": b"x", "fine": 2})
     assert properties.keys() == {"__json", "fine"}
     assert from_properties(properties) == {"": 1, "a\0b": [None], "\ud800": "eA==", "fine": 2}
 
 
-def test_a_graph_that_no_loader_wrote_stays_as_it_is() -> None:
+def test_a_graph_that_no_loader_wrote_stays_as_it_is():
     properties = {
         "note__json": "not JSON",
         "number__json": 5,
@@ -156,7 +156,7 @@ def test_a_graph_that_no_loader_wrote_stays_as_it_is() -> None:
 
 
 @pytest.mark.parametrize("deep", ["list", "map", "itself"])
-def test_what_is_nested_too_deeply_is_refused(deep: str) -> None:
+def test_what_is_nested_too_deeply_is_refused(deep):
     value: Any = []
     for _ in range(DEEPEST + 1):
         value = {"k": value} if deep == "map" else [value]
@@ -166,15 +166,15 @@ def test_what_is_nested_too_deeply_is_refused(deep: str) -> None:
         to_properties({"k": value})
 
 
-def test_huge_integers_survive_up_to_where_python_reads_them() -> None:
+def test_huge_integers_survive_up_to_where_python_reads_them():
     metadata = {"k": 10**3999, "more": -(10**5000)}
     back = from_properties(to_properties(metadata))
     assert back == {"k": 10**3999, "more": f"{-(10**5000):#x}"}
 
 
-def test_arrays_of_other_libraries_become_lists() -> None:
+def test_arrays_of_other_libraries_become_lists():
     class Array:
-        def tolist(self) -> list[float]:
+        def tolist(self):
             return [0.5, 1.5]
 
     assert plain(Array()) == [0.5, 1.5]

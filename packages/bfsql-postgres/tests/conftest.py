@@ -1,49 +1,47 @@
 """A database on the newest server, with schemas, and fixtures that fill and open them."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack
-from typing import Any
 
 import asyncpg
 import pytest
 
 from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, LoadReport, NodeRecord
 from bfsql_postgres import PostgresBackend, PostgresSettings
-from bfsql_test_support.servers.database import Database, lasting
+from bfsql_test_support.servers.database import lasting
 from bfsql_test_support.servers.pgbouncer import PgBouncer
-from bfsql_test_support.servers.postgres import PostgresServer
 
 Load = Callable[[Iterable[GraphRecord]], Awaitable[LoadReport]]
 Open = Callable[..., Awaitable[PostgresBackend]]
 
 
 @pytest.fixture(scope="session")
-def database(postgres: PostgresServer) -> Database:
+def database(postgres):
     """A database with pgvector and pg_trgm, shared by all tests."""
     return lasting(postgres.database())
 
 
 @pytest.fixture(scope="session")
-def old_database(old_postgres: PostgresServer) -> Database:
+def old_database(old_postgres):
     """A database with only pg_trgm, on the older server."""
     return lasting(old_postgres.database())
 
 
 @pytest.fixture
-async def schema(database: Database) -> AsyncIterator[str]:
+async def schema(database):
     """An empty schema of `database`."""
     async with database.schema() as name:
         yield name
 
 
 @pytest.fixture
-def settings(database: Database, schema: str) -> PostgresSettings:
+def settings(database, schema):
     """Settings with the owner of `schema`."""
     return PostgresSettings(dsn=database.owner_url, schema_=schema)
 
 
 @pytest.fixture
-def load(settings: PostgresSettings) -> Load:
+def load(settings):
     """Loads records into `schema`."""
     from bfsql_postgres.load.loader import load_graph
 
@@ -51,7 +49,7 @@ def load(settings: PostgresSettings) -> Load:
 
 
 @pytest.fixture
-def small_records() -> list[GraphRecord]:
+def small_records():
     """Three nodes in a row, with evidence for one edge."""
     return [
         NodeRecord("a", "T", {"name": "one"}),
@@ -64,18 +62,14 @@ def small_records() -> list[GraphRecord]:
 
 
 @pytest.fixture
-async def opened(
-    request: pytest.FixtureRequest, database: Database, schema: str
-) -> AsyncIterator[Open]:
+async def opened(request, database, schema):
     """Opens backends by settings, and closes them after the test.
 
     By default the reader opens `schema`: through the pooler if `pooled`.
     """
     async with AsyncExitStack() as stack:
 
-        async def open_it(
-            url: str = database.reader_url, *, pooled: bool = False, **settings: Any
-        ) -> PostgresBackend:
+        async def open_it(url=database.reader_url, *, pooled=False, **settings):
             if pooled:
                 pooler: PgBouncer = request.getfixturevalue("pgbouncer")
                 url = pooler.url(database.name, database.reader)
@@ -88,14 +82,14 @@ async def opened(
 
 
 @pytest.fixture
-async def small(load: Load, opened: Open, small_records: list[GraphRecord]) -> Open:
+async def small(load, opened, small_records):
     """Opens `small_records`, as `opened` does."""
     await load(small_records)
     return opened
 
 
 @pytest.fixture
-async def owner(database: Database, schema: str) -> AsyncIterator[asyncpg.Connection]:
+async def owner(database, schema):
     """A connection of the owner, with `schema` in its search path."""
     connection = await asyncpg.connect(
         database.owner_url, server_settings={"search_path": f"{schema},public"}

@@ -1,16 +1,12 @@
 """The tables give the same answers as the reference in memory, whatever the records."""
 
-from typing import Any
-
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bfsql.answers.clean import clean
 from bfsql.memory import MemoryBackend
-from bfsql.models import GraphRecord
 from bfsql_postgres import PostgresBackend, PostgresSettings, load_graph
-from bfsql_test_support.servers.database import Database
 from bfsql_test_support.suites.agreement import TEXTS, assert_agreed, graphs, values
 
 IDS = st.sampled_from(["a", "b", "B", "ä", "c d", "e'\"", "a:b", "b:a", "🜁", "%66", "\\", "x\ny"])
@@ -41,7 +37,7 @@ RECORDS = graphs(
 )
 
 
-def in_order(value: Any) -> Any:
+def in_order(value):
     """Sorted keys, and vectors abbreviated to their lengths, as core shows them in every answer."""
     if isinstance(value, dict):
         shown = {key: clean(one, key) if key == "embedding" else one for key, one in value.items()}
@@ -52,9 +48,7 @@ def in_order(value: Any) -> Any:
 @pytest.mark.parametrize("layout", ["bundle_evidence", "evidence"])
 @given(records=RECORDS)
 @settings(deadline=None, max_examples=10, suppress_health_check=list(HealthCheck))
-async def test_the_tables_and_the_reference_tell_the_same_of_every_graph(
-    database: Database, layout: str, records: list[GraphRecord]
-) -> None:
+async def test_the_tables_and_the_reference_tell_the_same_of_every_graph(database, layout, records):
     async with database.schema() as schema:
         owner = PostgresSettings(dsn=database.owner_url, schema_=schema, evidence_layout=layout)
         await load_graph(owner, records)

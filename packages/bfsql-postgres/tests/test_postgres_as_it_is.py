@@ -2,11 +2,10 @@
 
 import json
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-import asyncpg
 import pytest
 
 from bfsql.graph import open_graph
@@ -14,7 +13,6 @@ from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeRecord, GraphRecord, NodeRecord
 from bfsql_postgres import PostgresBackend, PostgresSettings, discovery
 from bfsql_test_support.northwind import Table, northwind
-from bfsql_test_support.servers.database import Database
 from bfsql_test_support.suites.agreement import assert_agreed, assert_same_answers
 from bfsql_test_support.suites.as_it_is import (
     CRIMES,
@@ -45,7 +43,7 @@ NAMES = {
 }
 
 
-def create_statements(tables: Mapping[str, Table]) -> str:
+def create_statements(tables):
     """The statements that make and fill the tables."""
     return ";\n".join(
         f'CREATE TABLE "{name}" ({_columns(table)});\nINSERT INTO "{name}" VALUES {_rows(table)}'
@@ -53,7 +51,7 @@ def create_statements(tables: Mapping[str, Table]) -> str:
     )
 
 
-def _columns(table: Table) -> str:
+def _columns(table):
     kinds = {int: "int", str: "text", bool: "boolean", float: "float8"}
     values = {c: next((r[c] for r in table.rows if r[c] is not None), "") for c in table.rows[0]}
     found = [
@@ -66,17 +64,17 @@ def _columns(table: Table) -> str:
     return ", ".join(found)
 
 
-def _rows(table: Table) -> str:
+def _rows(table):
     return ", ".join(f"({', '.join(map(_literal, row.values()))})" for row in table.rows)
 
 
-def _literal(value: Any) -> str:
+def _literal(value):
     if isinstance(value, str):
         return f"""'{value.replace("'", "''")}'"""
     return "NULL" if value is None else str(value)
 
 
-def records_of(tables: Mapping[str, Table]) -> list[GraphRecord]:
+def records_of(tables):
     """The graph that the tables are."""
     found: list[GraphRecord] = []
     for name, table in tables.items():
@@ -103,12 +101,12 @@ def records_of(tables: Mapping[str, Table]) -> list[GraphRecord]:
 
 
 @pytest.fixture
-async def company(owner: asyncpg.Connection, opened: Open) -> PostgresBackend:
+async def company(owner, opened):
     await owner.execute(create_statements(northwind()))
     return await opened()
 
 
-async def test_a_company_is_the_graph_of_its_keys(company: PostgresBackend) -> None:
+async def test_a_company_is_the_graph_of_its_keys(company):
     records = records_of(northwind())
     await assert_agreed(company, records, evidence=False)
     counts, wanted = await company.outline(), await MemoryBackend(records).outline()
@@ -129,7 +127,7 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-async def test_answers_are_those_of_the_reference(company: PostgresBackend) -> None:
+async def test_answers_are_those_of_the_reference(company):
     reference = MemoryBackend(records_of(northwind()))
     reference.name_keys = company.name_keys  # type: ignore[method-assign]
     async with open_graph(company) as own, open_graph(reference) as other:
@@ -137,9 +135,7 @@ async def test_answers_are_those_of_the_reference(company: PostgresBackend) -> N
             await assert_same_answers([own, other], tool, **arguments)
 
 
-async def test_the_column_that_became_the_name_is_asked_by_its_own_name(
-    owner: asyncpg.Connection, opened: Open
-) -> None:
+async def test_the_column_that_became_the_name_is_asked_by_its_own_name(owner, opened):
     await owner.execute(
         """CREATE TABLE samples (id int PRIMARY KEY, material text);
         CREATE TABLE uses (id int PRIMARY KEY, title text, sample int REFERENCES samples);
@@ -159,9 +155,7 @@ async def test_the_column_that_became_the_name_is_asked_by_its_own_name(
         assert answer["facets"]["material"]["distinct"] == 2
 
 
-async def test_an_exact_name_is_found_among_many_longer_ones_without_a_doubt(
-    owner: asyncpg.Connection, opened: Open
-) -> None:
+async def test_an_exact_name_is_found_among_many_longer_ones_without_a_doubt(owner, opened):
     await owner.execute(
         """CREATE TABLE cities (id int PRIMARY KEY, name text, near int REFERENCES cities);
         INSERT INTO cities SELECT n, 'Drolo, Drolo ' || n, 1 FROM generate_series(1, 400) AS n;
@@ -172,9 +166,7 @@ async def test_an_exact_name_is_found_among_many_longer_ones_without_a_doubt(
         assert answer["notes"][0] == '"Drolo" was taken as cities:900 (cities).'
 
 
-async def test_a_column_of_names_beside_a_column_of_types_is_asked_by_its_own_name(
-    owner: asyncpg.Connection, opened: Open
-) -> None:
+async def test_a_column_of_names_beside_a_column_of_types_is_asked_by_its_own_name(owner, opened):
     await owner.execute(
         """CREATE TABLE things (id text PRIMARY KEY, kind text, title text, size int);
         CREATE TABLE parts (id text PRIMARY KEY, kind text, label text, size int);
@@ -236,15 +228,15 @@ COMPANY = [
 ]
 
 
-async def filled_company(owner: asyncpg.Connection) -> None:
+async def filled_company(owner):
     await owner.execute(create_statements(northwind()))
 
 
-async def filled_films(owner: asyncpg.Connection) -> None:
+async def filled_films(owner):
     await owner.execute(FILE.read_text(encoding="utf-8"))
 
 
-async def filled_crimes(owner: asyncpg.Connection) -> None:
+async def filled_crimes(owner):
     graph = crimes()
     tables = {label: Table(("id",), rows) for label, rows in graph.nodes.items()}
     several = Counter(name for name, _, _ in graph.relationships)
@@ -263,9 +255,7 @@ GRAPHS = {
 
 
 @pytest.mark.parametrize("name", GRAPHS)
-async def test_questions_are_answered_as_sql_does_without_a_choice(
-    name: str, owner: asyncpg.Connection, database: Database, schema: str
-) -> None:
+async def test_questions_are_answered_as_sql_does_without_a_choice(name, owner, database, schema):
     fill, questions = GRAPHS[name]
     await fill(owner)
     settings = PostgresSettings(dsn=database.reader_url, schema_=schema)
@@ -278,8 +268,6 @@ async def test_questions_are_answered_as_sql_does_without_a_choice(
             await assert_answered(graph, questions, lambda question: owner.fetch(question.sql))
 
 
-async def test_the_films_of_the_documentation_are_those_of_the_demo(
-    owner: asyncpg.Connection, opened: Open
-) -> None:
+async def test_the_films_of_the_documentation_are_those_of_the_demo(owner, opened):
     await owner.execute(FILE.read_text(encoding="utf-8"))
     await assert_agreed(await opened(), list(film_records()), evidence=False, singly=20)

@@ -1,16 +1,13 @@
 """The conformance kit on real servers, opened by a read-only role."""
 
 import pickle
-from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import pytest
 
-from bfsql.models import GraphRecord
 from bfsql_postgres import PostgresBackend, PostgresSettings, load_graph
 from bfsql_test_support.servers.database import Database
-from bfsql_test_support.servers.pgbouncer import PgBouncer
 from bfsql_test_support.suites.conformance import (
     ASKED_TOGETHER,
     WatchedSuite,
@@ -34,18 +31,18 @@ class OnPostgres(LoadedTogether, WatchedSuite):
     database: Database
 
     @pytest.fixture(autouse=True)
-    def _on_the_server(self, request: pytest.FixtureRequest) -> None:
+    def _on_the_server(self, request):
         self.database = request.getfixturevalue(self.server)
 
     @property
-    def address(self) -> str:
+    def address(self):
         return self.database.reader_url
 
     @asynccontextmanager
-    async def backend_with(self, records: Sequence[GraphRecord]) -> AsyncIterator[PostgresBackend]:
+    async def backend_with(self, records):
         layout = self.evidence_layout
 
-        async def load(schema: str) -> None:
+        async def load(schema):
             dsn = self.database.owner_url
             owner = PostgresSettings(dsn=dsn, schema_=schema, evidence_layout=layout)
             await load_graph(owner, records)
@@ -63,11 +60,11 @@ class OnPostgres(LoadedTogether, WatchedSuite):
             self.texts = texts_of(backend._pool, "fetch")
             yield backend
 
-    def read_only_with(self, records: Sequence[GraphRecord]) -> Any:
+    def read_only_with(self, records):
         return self.backend_with(records)
 
     @asynccontextmanager
-    async def store_gone(self, backend: Any) -> AsyncIterator[None]:
+    async def store_gone(self, backend):
         name, outside = self.database.name, Database(self.database.address, name="postgres")
         allow = f"UPDATE pg_database SET datallowconn = {{}} WHERE datname = '{name}'"
         await outside.run(
@@ -114,13 +111,13 @@ class TestBehindPooler(OnPostgres):
     pooled = True
 
     @pytest.fixture(autouse=True)
-    def _pooler(self, pgbouncer: PgBouncer) -> None:
+    def _pooler(self, pgbouncer):
         self.pooler = pgbouncer
 
     @property
-    def address(self) -> str:
+    def address(self):
         return self.pooler.url(self.database.name, self.database.reader)
 
-    def store_gone(self, backend: Any) -> None:
+    def store_gone(self, backend):
         # After a failed login the pooler waits 15 s, which would delay every other test too.
         return None

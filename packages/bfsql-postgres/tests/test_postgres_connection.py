@@ -1,9 +1,9 @@
 """A slow, busy, killed or full server costs one call an error, and the next call works."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import asyncpg
 import pytest
@@ -11,14 +11,12 @@ import pytest
 from bfsql import call
 from bfsql.errors import StoreError, StoreUnavailable, ToolError
 from bfsql.graph import open_graph
-from bfsql.models import GraphRecord
 from bfsql.tools import Limits
 from bfsql_postgres import PostgresBackend, PostgresSettings, load_graph
 from bfsql_postgres.connection import OWN_WAY
 from bfsql_test_support.missing import missing
-from bfsql_test_support.servers.database import Database
 from bfsql_test_support.servers.folder import folder
-from bfsql_test_support.servers.pgbouncer import POOL_SIZE, PgBouncer
+from bfsql_test_support.servers.pgbouncer import POOL_SIZE
 from bfsql_test_support.servers.postgres import PostgresServer
 from bfsql_test_support.servers.unavailable import Unavailable
 
@@ -29,26 +27,26 @@ RING = [("a", "p", "b")]
 
 
 @asynccontextmanager
-async def held(owner: asyncpg.Connection, table: str = "relationship") -> AsyncIterator[None]:
+async def held(owner, table="relationship"):
     """Lock a table: statements that use it wait until this context ends."""
     async with owner.transaction():
         await owner.execute(f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE")
         yield
 
 
-async def until(holds: Callable[[], Awaitable[bool]], seconds: float = 60) -> None:
+async def until(holds, seconds=60):
     async with asyncio.timeout(seconds):
         while not await holds():  # noqa: ASYNC110 - servers send no event
             await asyncio.sleep(0.01)
 
 
 @pytest.fixture
-async def busy(database: Database) -> AsyncIterator[Callable[[int], Callable[[], Awaitable[bool]]]]:
+async def busy(database):
     """Makes checks whether the reader has a given number of statements running on the server."""
     watcher = await asyncpg.connect(database.superuser_url)
 
-    def as_many_as(number: int) -> Callable[[], Awaitable[bool]]:
-        async def holds() -> bool:
+    def as_many_as(number):
+        async def holds():
             found: int = await watcher.fetchval(
                 "SELECT count(*) FROM pg_stat_activity WHERE usename = $1 AND state <> 'idle'",
                 database.reader,
@@ -69,8 +67,8 @@ both_ways = pytest.mark.parametrize("pooled", [False, True], ids=["direct", "poo
 
 @both_ways
 async def test_a_cancelled_question_is_gone_from_the_server_within_a_second(
-    small: Open, owner: asyncpg.Connection, busy: Any, pooled: bool
-) -> None:
+    small, owner, busy, pooled
+):
     backend = await small(pooled=pooled, pool_size=1)
     async with held(owner):
         asked = asyncio.ensure_future(backend.edges_batch(["a"]))
@@ -84,8 +82,8 @@ async def test_a_cancelled_question_is_gone_from_the_server_within_a_second(
 
 @both_ways
 async def test_an_answer_that_its_client_gives_up_leaves_nothing_on_the_server(
-    small: Open, owner: asyncpg.Connection, busy: Any, pooled: bool
-) -> None:
+    small, owner, busy, pooled
+):
     backend = await small(pooled=pooled)
     async with open_graph(backend) as graph:
         async with held(owner, "bundle_evidence"):
@@ -99,9 +97,7 @@ async def test_an_answer_that_its_client_gives_up_leaves_nothing_on_the_server(
 
 
 @both_ways
-async def test_an_answer_past_its_deadline_leaves_nothing_on_the_server(
-    small: Open, owner: asyncpg.Connection, busy: Any, pooled: bool
-) -> None:
+async def test_an_answer_past_its_deadline_leaves_nothing_on_the_server(small, owner, busy, pooled):
     backend = await small(pooled=pooled)
     async with open_graph(backend, limits=Limits(deadline=0.4)) as graph:
         async with held(owner):
@@ -113,9 +109,7 @@ async def test_an_answer_past_its_deadline_leaves_nothing_on_the_server(
         assert (await graph.bfs_query(["a"], max_hops=2)).content["edge_count"] == 2
 
 
-async def test_a_closed_graph_leaves_nothing_on_the_server(
-    small: Open, owner: asyncpg.Connection, busy: Any, database: Database
-) -> None:
+async def test_a_closed_graph_leaves_nothing_on_the_server(small, owner, busy, database):
     backend = await small(pool_size=2)
     async with held(owner):
         asked = asyncio.ensure_future(backend.edges_batch(["a"]))
@@ -133,8 +127,8 @@ async def test_a_closed_graph_leaves_nothing_on_the_server(
 
 @both_ways
 async def test_a_statement_over_its_time_is_reported_and_the_next_one_works(
-    small: Open, owner: asyncpg.Connection, busy: Any, pooled: bool
-) -> None:
+    small, owner, busy, pooled
+):
     backend = await small(pooled=pooled, statement_timeout=0.2, pool_size=1)
     async with held(owner):
         with pytest.raises(StoreUnavailable) as late:
@@ -146,9 +140,7 @@ async def test_a_statement_over_its_time_is_reported_and_the_next_one_works(
 
 
 @both_ways
-async def test_the_time_that_a_call_has_left_ends_its_statement(
-    small: Open, owner: asyncpg.Connection, busy: Any, pooled: bool
-) -> None:
+async def test_the_time_that_a_call_has_left_ends_its_statement(small, owner, busy, pooled):
     backend = await small(pooled=pooled)
     async with held(owner):
         with call.scope(seconds=0.2), pytest.raises(TimeoutError):
@@ -157,9 +149,7 @@ async def test_the_time_that_a_call_has_left_ends_its_statement(
     assert await backend.edges_batch(["b"])
 
 
-async def test_a_pool_that_is_exhausted_is_reported_and_works_again(
-    small: Open, owner: asyncpg.Connection, busy: Any
-) -> None:
+async def test_a_pool_that_is_exhausted_is_reported_and_works_again(small, owner, busy):
     backend = await small(pool_size=2, connect_timeout=0.3)
     async with held(owner):
         first = [asyncio.ensure_future(backend.edges_batch([one])) for one in "ab"]
@@ -173,12 +163,10 @@ async def test_a_pool_that_is_exhausted_is_reported_and_works_again(
     assert len(await backend.get_nodes_batch(["a", "b"])) == 2
 
 
-async def test_a_client_with_many_statements_leaves_a_connection_to_others(
-    small: Open, owner: asyncpg.Connection, busy: Any
-) -> None:
+async def test_a_client_with_many_statements_leaves_a_connection_to_others(small, owner, busy):
     backend = await small(pool_size=4)
 
-    async def of(client: str, answer: Awaitable[T]) -> T:
+    async def of(client, answer):
         with call.scope(caller=call.Caller(subject=client)):
             return await answer
 
@@ -193,9 +181,7 @@ async def test_a_client_with_many_statements_leaves_a_connection_to_others(
     assert len(await own) == 1
 
 
-async def test_a_server_that_is_full_is_reported_and_works_again(
-    postgres: PostgresServer, small_records: list[GraphRecord]
-) -> None:
+async def test_a_server_that_is_full_is_reported_and_works_again(postgres, small_records):
     async with postgres.database() as database:
         await load_graph(PostgresSettings(dsn=database.owner_url), small_records)
         await database.run(f"ALTER ROLE {database.reader} CONNECTION LIMIT 1")
@@ -214,7 +200,7 @@ async def test_a_server_that_is_full_is_reported_and_works_again(
 
 
 @pytest.fixture(scope="module")
-def own() -> Iterator[PostgresServer]:
+def own():
     """A server that a test may kill, unlike `postgres`, which is shared."""
     with folder() as place:
         try:
@@ -227,7 +213,7 @@ def own() -> Iterator[PostgresServer]:
 
 
 @pytest.fixture
-async def on_own(own: PostgresServer, small_records: list[GraphRecord]) -> AsyncIterator[Database]:
+async def on_own(own, small_records):
     """A database with the small graph on `own`, in the schema `public`."""
     async with own.database() as database:
         await load_graph(PostgresSettings(dsn=database.owner_url), small_records)
@@ -235,8 +221,8 @@ async def on_own(own: PostgresServer, small_records: list[GraphRecord]) -> Async
 
 
 async def test_a_server_killed_in_the_middle_of_an_answer_is_one_error_and_the_next_call_works(
-    own: PostgresServer, on_own: Database
-) -> None:
+    own, on_own
+):
     backend = await PostgresBackend.create(on_own.reader_url)
     holder = await asyncpg.connect(on_own.owner_url)
     watcher = await asyncpg.connect(on_own.superuser_url)
@@ -262,9 +248,7 @@ async def test_a_server_killed_in_the_middle_of_an_answer_is_one_error_and_the_n
     await backend.close()
 
 
-async def test_a_server_that_restarts_between_two_calls_is_not_noticed(
-    own: PostgresServer, on_own: Database
-) -> None:
+async def test_a_server_that_restarts_between_two_calls_is_not_noticed(own, on_own):
     backend = await PostgresBackend.create(on_own.reader_url, pool_size=4)
     for end in (own.restart, lambda: (own.kill(), own.start())):
         rings = await asyncio.gather(*(backend.edges_batch(["b"]) for _ in range(8)))
@@ -275,9 +259,7 @@ async def test_a_server_that_restarts_between_two_calls_is_not_noticed(
     await backend.close()
 
 
-async def test_a_connection_that_an_operator_ends_is_replaced(
-    small: Open, owner: asyncpg.Connection, busy: Any, database: Database
-) -> None:
+async def test_a_connection_that_an_operator_ends_is_replaced(small, owner, busy, database):
     backend = await small(pool_size=1)
     ends = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = "
     async with held(owner):
@@ -289,12 +271,10 @@ async def test_a_connection_that_an_operator_ends_is_replaced(
     assert len(await backend.edges_batch(["a"])) == 1
 
 
-async def test_connections_are_reused_and_idle_ones_are_closed(
-    small: Open, database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_connections_are_reused_and_idle_ones_are_closed(small, database, monkeypatch):
     watcher = await asyncpg.connect(database.superuser_url)
 
-    async def pids() -> set[int]:
+    async def pids():
         query = "SELECT pid FROM pg_stat_activity WHERE usename = $1"
         return {row["pid"] for row in await watcher.fetch(query, database.reader)}
 
@@ -310,7 +290,7 @@ async def test_connections_are_reused_and_idle_ones_are_closed(
     monkeypatch.setattr("bfsql_postgres.connection._IDLE", 0.01)
     await asyncio.gather(*(backend.edges_batch(["a"]) for _ in range(8)))
 
-    async def none_is_used() -> bool:
+    async def none_is_used():
         return not used & await pids()
 
     await until(none_is_used)
@@ -323,8 +303,8 @@ async def test_connections_are_reused_and_idle_ones_are_closed(
 
 @both_ways
 async def test_a_role_that_may_write_is_refused_by_the_server(
-    request: pytest.FixtureRequest, small: Open, database: Database, schema: str, pooled: bool
-) -> None:
+    request, small, database, schema, pooled
+):
     await small()
     url = f"{database.owner_url}?default_transaction_read_only=off"
     if pooled:
@@ -343,7 +323,7 @@ async def test_a_role_that_may_write_is_refused_by_the_server(
     await backend.close()
 
 
-async def test_a_reader_has_no_right_to_write_whatever_it_sets(small: Open, schema: str) -> None:
+async def test_a_reader_has_no_right_to_write_whatever_it_sets(small, schema):
     backend = await small(pool_size=1)
     await backend._pool.fetch("SET default_transaction_read_only = off")
     for write in (
@@ -360,12 +340,8 @@ async def test_a_reader_has_no_right_to_write_whatever_it_sets(small: Open, sche
 
 
 async def test_a_pooler_that_nobody_spoke_of_is_reported_with_the_setting_that_helps(
-    pgbouncer: PgBouncer,
-    small: Open,
-    small_records: list[GraphRecord],
-    database: Database,
-    schema: str,
-) -> None:
+    pgbouncer, small, small_records, database, schema
+):
     url = pgbouncer.url(database.name, database.reader)
     with pytest.raises(StoreError) as refused:
         await PostgresBackend.create(url, schema=schema)
@@ -378,9 +354,7 @@ async def test_a_pooler_that_nobody_spoke_of_is_reported_with_the_setting_that_h
     await backend.close()
 
 
-async def test_a_cancelled_statement_ends_where_the_graph_is_closed_at_once(
-    small: Open, owner: asyncpg.Connection, busy: Any
-) -> None:
+async def test_a_cancelled_statement_ends_where_the_graph_is_closed_at_once(small, owner, busy):
     backend = await small()
     async with held(owner):
         late = asyncio.ensure_future(backend.edges_batch(["a"]))
@@ -392,8 +366,8 @@ async def test_a_cancelled_statement_ends_where_the_graph_is_closed_at_once(
 
 
 async def test_no_setting_and_no_transaction_reaches_the_next_client_of_the_pooler(
-    pgbouncer: PgBouncer, small: Open, owner: asyncpg.Connection, busy: Any, database: Database
-) -> None:
+    pgbouncer, small, owner, busy, database
+):
     names = ["default_transaction_read_only", "transaction_read_only", "statement_timeout"]
     names += [name.lower() for name in OWN_WAY]
     show = "SELECT pg_backend_pid(), " + ", ".join(f"current_setting('{n}')" for n in names)

@@ -2,10 +2,8 @@
 
 from collections.abc import Awaitable, Callable
 from decimal import Decimal
-from typing import Any
 from uuid import UUID
 
-import asyncpg
 import pytest
 
 from bfsql.errors import ConfigurationError, StoreError
@@ -41,7 +39,7 @@ SETTINGS = {
 }
 
 
-async def test_whole_numbers_of_several_widths_are_ids(owner: asyncpg.Connection, opened: Open):
+async def test_whole_numbers_of_several_widths_are_ids(owner, opened):
     await owner.execute(PEOPLE)
     backend = await opened(**SETTINGS)
     ids = ["1", "2", "10", "11", "99", "01", "+1", "x", "", "9223372036854775808", " 1", "\u0661"]
@@ -66,9 +64,7 @@ async def test_whole_numbers_of_several_widths_are_ids(owner: asyncpg.Connection
     assert (await backend.outline()).node_counts == {"Maker": 1, "Person": 2, "owl:Thing": 1}
 
 
-async def test_every_type_of_column_comes_as_something_to_read(
-    owner: asyncpg.Connection, opened: Open
-):
+async def test_every_type_of_column_comes_as_something_to_read(owner, opened):
     await owner.execute(PEOPLE)
     backend = await opened(**SETTINGS)
     found = await backend.metadata_for_nodes_batch(["1", "2", "11"])
@@ -91,13 +87,11 @@ async def test_every_type_of_column_comes_as_something_to_read(
     }
 
 
-async def test_names_and_aliases_of_all_tables_are_searched(
-    owner: asyncpg.Connection, opened: Open
-):
+async def test_names_and_aliases_of_all_tables_are_searched(owner, opened):
     await owner.execute(PEOPLE)
     backend = await opened(**SETTINGS)
 
-    async def best(query: str, *types: str) -> list[str]:
+    async def best(query, *types):
         return [stub.id for stub in await backend.search_entities(query, list(types))]
 
     assert await best("ada lovelace") == ["1"]
@@ -110,9 +104,7 @@ async def test_names_and_aliases_of_all_tables_are_searched(
     assert await best("Lovelase") == ["1"]
 
 
-async def test_a_column_with_the_name_of_a_key_of_metadata_is_not_lost(
-    owner: asyncpg.Connection, opened: Open
-) -> None:
+async def test_a_column_with_the_name_of_a_key_of_metadata_is_not_lost(owner, opened):
     await owner.execute("""
         CREATE TABLE drugs (id text, title text, name int, aliases text[], synonyms text);
         INSERT INTO drugs VALUES ('a', 'Aspirin', 7, ARRAY['ASA'], 'Acetylsalicylic acid'),
@@ -131,7 +123,7 @@ async def test_a_column_with_the_name_of_a_key_of_metadata_is_not_lost(
     assert await backend.metadata_for_node("a") == {"name": 7, "synonyms": "Acetylsalicylic acid"}
 
 
-async def test_views_uuids_and_quoted_names_work(owner: asyncpg.Connection, opened: Open):
+async def test_views_uuids_and_quoted_names_work(owner, opened):
     await owner.execute("""
         CREATE TABLE "odd ""table" ("the id" uuid PRIMARY KEY, "kind;--" varchar(9), "größe" int);
         INSERT INTO "odd ""table" VALUES ('6f3a1b2c-0000-4000-8000-000000000001', 'A', 3),
@@ -153,7 +145,7 @@ async def test_views_uuids_and_quoted_names_work(owner: asyncpg.Connection, open
 
 
 async def test_ids_of_different_types_are_compared_as_text_and_the_log_says_so(
-    owner: asyncpg.Connection, opened: Open, caplog: pytest.LogCaptureFixture
+    owner, opened, caplog
 ):
     await owner.execute("""
         CREATE TYPE mood AS ENUM ('fine', 'bad');
@@ -176,7 +168,7 @@ async def test_ids_of_different_types_are_compared_as_text_and_the_log_says_so(
     assert "compared as text" in caplog.text
 
 
-async def test_a_row_of_its_own_may_have_passages(owner: asyncpg.Connection, opened: Open):
+async def test_a_row_of_its_own_may_have_passages(owner, opened):
     await owner.execute("""
         CREATE TABLE n (id text); INSERT INTO n VALUES ('a'), ('b'), ('paper');
         CREATE TABLE e (subject text, object text, provenance jsonb);
@@ -190,9 +182,7 @@ async def test_a_row_of_its_own_may_have_passages(owner: asyncpg.Connection, ope
         assert found["items"][0]["text_span"] == "x"
 
 
-async def test_what_is_in_two_tables_has_the_type_of_the_first_and_all_of_the_rest(
-    owner: asyncpg.Connection, opened: Open
-):
+async def test_what_is_in_two_tables_has_the_type_of_the_first_and_all_of_the_rest(owner, opened):
     await owner.execute("""
         CREATE TABLE one (id text, name text, x int); INSERT INTO one VALUES ('a', 'Ada', 1);
         CREATE TABLE two (id text, name text, y int); INSERT INTO two VALUES ('a', 'A. L.', 2);
@@ -222,7 +212,7 @@ async def test_what_is_in_two_tables_has_the_type_of_the_first_and_all_of_the_re
         ({"names": {"entitty": "x"}}, "did you mean entity"),
     ],
 )
-def test_a_mapping_that_cannot_be_read_is_a_sentence(given: dict[str, Any], said: str):
+def test_a_mapping_that_cannot_be_read_is_a_sentence(given, said):
     with pytest.raises(ConfigurationError, match=said):
         resolve(PostgresSettings, options=given)
 
@@ -237,7 +227,7 @@ def test_pieces_of_the_command_line_become_tables_again():
     assert (cities.path, more.path) == ((None, "cities"), (None, "more"))
 
 
-def test_tables_are_shown_in_the_form_in_which_they_are_read() -> None:
+def test_tables_are_shown_in_the_form_in_which_they_are_read():
     nodes = [
         {
             "table": '"order.items"',
@@ -261,7 +251,7 @@ def test_tables_are_shown_in_the_form_in_which_they_are_read() -> None:
         assert one.model_dump(include=kept) == other.model_dump(include=kept)
 
 
-async def test_what_lacks_is_said_all_at_once(owner: asyncpg.Connection, opened: Open):
+async def test_what_lacks_is_said_all_at_once(owner, opened):
     await owner.execute("CREATE TABLE a (id text); CREATE TABLE b (subject text, obj text)")
     with pytest.raises(StoreError) as lacks:
         await opened(nodes=["a: type=kind", "absent"], edges="b")
@@ -284,8 +274,8 @@ EDGES = "jobs: subject=person, object=firm"
 
 
 async def test_two_tables_that_count_from_one_are_reported_with_an_example_and_a_cure(
-    owner: asyncpg.Connection, opened: Open, schema: str, caplog: pytest.LogCaptureFixture
-) -> None:
+    owner, opened, schema, caplog
+):
     await owner.execute(COUNTED)
     backend = await opened(nodes=NODES, edges=EDGES)
     said = f"the id '1' is in {schema}.people and in {schema}.firms."
@@ -297,9 +287,7 @@ async def test_two_tables_that_count_from_one_are_reported_with_an_example_and_a
     assert await backend.get_nodes_batch(["1"]) == [("1", "Person", {})]
 
 
-async def test_views_with_a_prefix_before_the_ids_are_the_cure(
-    owner: asyncpg.Connection, opened: Open, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_views_with_a_prefix_before_the_ids_are_the_cure(owner, opened, caplog):
     await owner.execute(
         COUNTED
         + "CREATE VIEW p AS SELECT 'person:' || id::text AS id, name FROM people;"
@@ -318,12 +306,8 @@ async def test_views_with_a_prefix_before_the_ids_are_the_cure(
 
 @pytest.mark.parametrize("kind", ["bigint", "text", "uuid"])
 async def test_tables_are_looked_at_from_both_sides_and_by_what_their_ids_are(
-    owner: asyncpg.Connection,
-    opened: Open,
-    caplog: pytest.LogCaptureFixture,
-    monkeypatch: pytest.MonkeyPatch,
-    kind: str,
-) -> None:
+    owner, opened, caplog, monkeypatch, kind
+):
 
     monkeypatch.setattr(queries, "SAMPLE_IDS", 5)
     made = {
@@ -344,12 +328,7 @@ async def test_tables_are_looked_at_from_both_sides_and_by_what_their_ids_are(
     assert ".c" not in (await backend.next_steps()).partition("share ids")[2]
 
 
-async def test_a_look_that_takes_too_long_is_left(
-    owner: asyncpg.Connection,
-    opened: Open,
-    caplog: pytest.LogCaptureFixture,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_look_that_takes_too_long_is_left(owner, opened, caplog, monkeypatch):
     await owner.execute(
         COUNTED + "CREATE VIEW slow AS SELECT id FROM people, LATERAL (SELECT pg_sleep(60)) AS s"
     )

@@ -1,10 +1,8 @@
 """Errors when a graph cannot be opened: the cause, the remedy, and no secrets."""
 
 import asyncio
-from collections.abc import Iterator
 from functools import partial
 
-import asyncpg
 import pytest
 
 from bfsql.errors import BfsqlError, ConfigurationError, StoreError, StoreUnavailable
@@ -12,23 +10,22 @@ from bfsql.graph import open_graph
 from bfsql.models import EdgeRecord, NodeRecord
 from bfsql_postgres import PostgresSettings, connection, load_graph
 from bfsql_test_support.command_line import refused
-from bfsql_test_support.servers.database import Database
-from bfsql_test_support.servers.embedding_service import PlayedService, json_body, playing
+from bfsql_test_support.servers.embedding_service import json_body, playing
 from bfsql_test_support.servers.port import HOST, free_port
-from bfsql_test_support.servers.postgres import LOCKED, LOCKED_PASSWORD, PostgresServer
+from bfsql_test_support.servers.postgres import LOCKED, LOCKED_PASSWORD
 
 SECRET = "wrong-sesame"
 VARIABLES = ("DATABASE_URL", "PGHOST", "PGHOSTADDR", "PGPORT", "PGDATABASE", "PGUSER", "PGSERVICE")
 
 
 @pytest.fixture(autouse=True)
-def _nothing_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
+def _nothing_is_set(monkeypatch):
     for name in (*VARIABLES, "PGPASSWORD", "BFSQL_EMBEDDING", "OPENAI_API_KEY"):
         monkeypatch.delenv(name, raising=False)
 
 
 @pytest.fixture
-async def graph_in(database: Database, schema: str) -> str:
+async def graph_in(database, schema):
     """The reader's URL for a graph of two nodes in `schema`, one of which has a vector."""
     numbers = [float(n) for n in range(1, 65)]
     await load_graph(
@@ -43,13 +40,13 @@ async def graph_in(database: Database, schema: str) -> str:
 
 
 @pytest.fixture
-def service() -> Iterator[PlayedService]:
+def service():
     """An embedding service with two dimensions."""
     with playing() as played:
         yield played
 
 
-async def refusal(**settings: object) -> BfsqlError:
+async def refusal(**settings):
     """The error raised on opening, after checks of its text."""
     with pytest.raises(BfsqlError) as caught:
         async with open_graph("postgres", **{"connect_timeout": 0.5, **settings}):
@@ -65,7 +62,7 @@ async def refusal(**settings: object) -> BfsqlError:
 # --- the server -------------------------------------------------------------
 
 
-async def test_a_wrong_password_is_reported_without_it(postgres: PostgresServer) -> None:
+async def test_a_wrong_password_is_reported_without_it(postgres):
     for password in (SECRET, f"{LOCKED_PASSWORD} "):
         found = await refusal(dsn=postgres.url(user=LOCKED, password=password))
         assert isinstance(found, StoreError)
@@ -74,26 +71,24 @@ async def test_a_wrong_password_is_reported_without_it(postgres: PostgresServer)
         assert "DATABASE_URL (or --dsn-file)" in str(found)
 
 
-async def test_a_missing_password_is_reported(postgres: PostgresServer) -> None:
+async def test_a_missing_password_is_reported(postgres):
     found = await refusal(dsn=postgres.url(user=LOCKED))
     assert "password" in str(found)
     assert "DATABASE_URL (or --dsn-file)" in str(found)
 
 
-async def test_a_role_that_is_not_there_is_reported(postgres: PostgresServer) -> None:
+async def test_a_role_that_is_not_there_is_reported(postgres):
     found = await refusal(dsn=postgres.url(user="nobody of that name"))
     assert 'role "nobody of that name" does not exist' in str(found)
 
 
-async def test_an_unknown_database_is_reported(postgres: PostgresServer) -> None:
+async def test_an_unknown_database_is_reported(postgres):
     found = await refusal(dsn=postgres.url("no_such_graph"))
     assert 'has no such database: database "no_such_graph" does not exist' in str(found)
     assert "end of DATABASE_URL" in str(found)
 
 
-async def test_a_role_that_may_not_connect_is_told_what_to_ask_for(
-    postgres: PostgresServer,
-) -> None:
+async def test_a_role_that_may_not_connect_is_told_what_to_ask_for(postgres):
     async with postgres.database("") as other:
         await other.run(
             f"REVOKE CONNECT ON DATABASE {other.name} FROM PUBLIC",
@@ -103,9 +98,7 @@ async def test_a_role_that_may_not_connect_is_told_what_to_ask_for(
     assert "GRANT CONNECT ON DATABASE" in str(found)
 
 
-async def test_a_server_that_accepts_and_says_nothing_is_waited_for_no_longer_than_said(
-    silent: int,
-) -> None:
+async def test_a_server_that_accepts_and_says_nothing_is_waited_for_no_longer_than_said(silent):
     began = asyncio.get_running_loop().time()
     found = await refusal(dsn=f"postgresql://me:{SECRET}@{HOST}:{silent}/graphs")
     assert asyncio.get_running_loop().time() - began < 20
@@ -114,29 +107,27 @@ async def test_a_server_that_accepts_and_says_nothing_is_waited_for_no_longer_th
     assert "--connect-timeout" in str(found)
 
 
-async def test_a_port_that_nobody_listens_on_is_reported() -> None:
+async def test_a_port_that_nobody_listens_on_is_reported():
     port = free_port()
     found = await refusal(dsn=f"postgresql://me:{SECRET}@{HOST}:{port}/graphs")
     assert isinstance(found, StoreUnavailable)
     assert f"{HOST}:{port}, database graphs cannot be reached: Connection refused" in str(found)
 
 
-async def test_a_host_that_no_name_server_knows_is_reported() -> None:
+async def test_a_host_that_no_name_server_knows_is_reported():
     found = await refusal(dsn=f"postgresql://me:{SECRET}@no-host.invalid/graphs", connect_timeout=9)
     assert isinstance(found, StoreUnavailable)
     assert "no-host.invalid:5432" in str(found)
 
 
-async def test_a_server_that_is_something_else_is_reported(service: PlayedService) -> None:
+async def test_a_server_that_is_something_else_is_reported(service):
     address = service.url.split("//")[1].split("/")[0]
     found = await refusal(dsn=f"postgresql://me:{SECRET}@{address}/graphs")
     assert isinstance(found, StoreError)
     assert address in str(found)
 
 
-async def test_a_server_that_is_too_old_is_reported(
-    graph_in: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_server_that_is_too_old_is_reported(graph_in, monkeypatch):
     monkeypatch.setattr(connection, "OLDEST", 99)  # the newest server is now too old
     found = await refusal(dsn=graph_in)
     assert "is Postgres 18." in str(found)
@@ -165,14 +156,14 @@ async def test_a_server_that_is_too_old_is_reported(
         f"postgresql://me:%ff{SECRET}%@{HOST}:1/graphs",
     ],
 )
-async def test_a_malformed_address_is_reported_without_what_stands_in_it(dsn: str) -> None:
+async def test_a_malformed_address_is_reported_without_what_stands_in_it(dsn):
     found = await refusal(dsn=dsn)
     if "cannot be reached" not in str(found):  # the driver accepts the address
         assert isinstance(found, ConfigurationError)
         assert "Write it as postgresql://user:password@host:port/name" in str(found)
 
 
-async def test_no_address_at_all_is_reported() -> None:
+async def test_no_address_at_all_is_reported():
     found = await refusal()
     assert isinstance(found, ConfigurationError)
     assert "environment variable DATABASE_URL" in str(found)
@@ -182,8 +173,8 @@ async def test_no_address_at_all_is_reported() -> None:
 
 
 async def test_a_schema_without_the_tables_is_told_what_was_looked_for_and_found(
-    database: Database, schema: str, owner: asyncpg.Connection
-) -> None:
+    database, schema, owner
+):
     await owner.execute("CREATE TABLE people (id int); CREATE TABLE jobs (id int)")
     found = str(await refusal(dsn=database.reader_url, schema=schema))
     assert "no table 'entity' with the columns 'entity_id', 'entity_type'" in found
@@ -194,8 +185,8 @@ async def test_a_schema_without_the_tables_is_told_what_was_looked_for_and_found
 
 
 async def test_a_table_that_may_not_be_read_is_reported_with_the_grant_that_helps(
-    graph_in: str, database: Database, schema: str, owner: asyncpg.Connection
-) -> None:
+    graph_in, database, schema, owner
+):
     await owner.execute(f"REVOKE SELECT ON relationship FROM {database.reader}")
     found = str(await refusal(dsn=graph_in, schema=schema))
     assert "'entity'" not in found
@@ -206,9 +197,7 @@ async def test_a_table_that_may_not_be_read_is_reported_with_the_grant_that_help
         assert (await graph.bfs_query(["a"], max_hops=1)).content["edge_count"] == 1
 
 
-async def test_a_schema_that_may_not_be_looked_into_is_reported(
-    graph_in: str, database: Database, schema: str, owner: asyncpg.Connection
-) -> None:
+async def test_a_schema_that_may_not_be_looked_into_is_reported(graph_in, database, schema, owner):
     await owner.execute(f"REVOKE USAGE ON SCHEMA {schema} FROM {database.reader}")
     found = str(await refusal(dsn=graph_in, schema=schema))
     assert found.endswith(f'GRANT USAGE ON SCHEMA "{schema}" TO "{database.reader}";')
@@ -217,9 +206,7 @@ async def test_a_schema_that_may_not_be_looked_into_is_reported(
 # --- the vectors ------------------------------------------------------------
 
 
-async def test_vectors_of_another_length_are_reported(
-    graph_in: str, schema: str, service: PlayedService
-) -> None:
+async def test_vectors_of_another_length_are_reported(graph_in, schema, service):
     found = await refusal(dsn=graph_in, schema=schema, embedding=service.url, embedding_key=SECRET)
     assert isinstance(found, StoreError)
     assert f"{schema}.entity.embedding have 64 numbers" in str(found)
@@ -227,9 +214,7 @@ async def test_vectors_of_another_length_are_reported(
     assert "--embedding" in str(found)
 
 
-async def test_a_service_that_refuses_is_reported(
-    graph_in: str, schema: str, service: PlayedService
-) -> None:
+async def test_a_service_that_refuses_is_reported(graph_in, schema, service):
     service.says(json_body(401, {"error": {"message": f"Incorrect API key: {SECRET}"}}))
     found = await refusal(dsn=graph_in, schema=schema, embedding=service.url, embedding_key=SECRET)
     assert isinstance(found, ConfigurationError)
@@ -238,8 +223,8 @@ async def test_a_service_that_refuses_is_reported(
 
 
 async def test_a_service_that_is_not_there_costs_the_meaning_and_not_the_graph(
-    graph_in: str, schema: str, caplog: pytest.LogCaptureFixture
-) -> None:
+    graph_in, schema, caplog
+):
     nobody = f"http://{HOST}:{free_port()}/v1"
     async with open_graph("postgres", dsn=graph_in, schema=schema, embedding=nobody) as graph:
         found = (await graph.search_entities("one")).content
@@ -253,9 +238,7 @@ async def test_a_service_that_is_not_there_costs_the_meaning_and_not_the_graph(
 said = partial(refused, "postgres", secret="sesame")
 
 
-async def test_a_server_on_the_command_line_ends_with_the_sentence(
-    postgres: PostgresServer, silent: int
-) -> None:
+async def test_a_server_on_the_command_line_ends_with_the_sentence(postgres, silent):
     locked = postgres.url(user=LOCKED, password=SECRET)
     assert "refused the login" in await said("serve", DATABASE_URL=locked)
     quiet = f"postgresql://me:{SECRET}@{HOST}:{silent}/graphs"
@@ -263,7 +246,7 @@ async def test_a_server_on_the_command_line_ends_with_the_sentence(
     assert "did not answer within 0.3 s" in text
 
 
-async def test_a_question_on_the_command_line_ends_with_the_sentence(database: Database) -> None:
+async def test_a_question_on_the_command_line_ends_with_the_sentence(database):
     command = "describe-schema"
     text = await said(command, "--schema", "nowhere", DATABASE_URL=database.reader_url)
     assert "has no schema 'nowhere'" in text

@@ -1,12 +1,10 @@
 """Missing indexes are reported, created on request, and used by searches and traversals."""
 
-from collections.abc import Iterator
-
 import asyncpg
 import pytest
 
 from bfsql.errors import StoreError
-from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, NodeRecord
+from bfsql.models import EdgeRecord, EvidenceRecord, NodeRecord
 from bfsql_postgres import PostgresSettings
 from bfsql_postgres.discovery import layout_of
 from bfsql_postgres.indexes import prepare
@@ -24,33 +22,31 @@ CREATE TABLE bundle_mention (entity_id text);
 ALIASES = "((entity.synonyms::text))"
 
 
-def many(number: int) -> Iterator[GraphRecord]:
+def many(number):
     for i in range(number):
         yield NodeRecord(f"n{i}", "thing", {"name": f"name {i}", "synonyms": [f"alias {i}"]})
         yield EdgeRecord(f"n{i}", "NEXT", f"n{i + 1}", {"confidence": 0.5})
 
 
-def shown(statements: list[str], schema: str) -> list[str]:
+def shown(statements, schema):
     """Statements without semicolons, quotes and schema; each must end with a semicolon."""
     assert all(text.endswith(";") for text in statements)
     return [text[:-1].replace(f'"{schema}".', "").replace('"', "") for text in statements]
 
 
-async def plan(owner: asyncpg.Connection, statement: str, *values: object) -> str:
+async def plan(owner, statement, *values):
     rows = await owner.fetch(f"EXPLAIN {statement}", *values)
     return "\n".join(row[0] for row in rows)
 
 
 @pytest.mark.parametrize("layout", ["bundle_evidence", "evidence"])
-async def test_a_loaded_graph_lacks_nothing(settings, layout: str) -> None:
+async def test_a_loaded_graph_lacks_nothing(settings, layout):
     chosen = settings.model_copy(update={"evidence_layout": layout})
     await load_graph(chosen, [*many(3), EvidenceRecord("n0", "NEXT", "n1", {"text_span": "x"})])
     assert await prepare(chosen, apply=False) == []
 
 
-async def test_what_bare_tables_lack_is_reported_and_then_made(
-    settings, owner, schema: str
-) -> None:
+async def test_what_bare_tables_lack_is_reported_and_then_made(settings, owner, schema):
     await owner.execute(BARE.format("public.vector(3)"))
     wanted = settings.model_copy(update={"embedding": "module:function"})
     told = await prepare(wanted, apply=False)
@@ -73,15 +69,13 @@ async def test_what_bare_tables_lack_is_reported_and_then_made(
     assert await prepare(wanted, apply=True) == []
 
 
-async def test_vectors_of_no_known_length_or_that_nobody_searches_get_no_index(
-    settings, owner
-) -> None:
+async def test_vectors_of_no_known_length_or_that_nobody_searches_get_no_index(settings, owner):
     await owner.execute(BARE.format("public.vector"))
     wanted = settings.model_copy(update={"embedding": "module:function"})
     assert not [text for text in await prepare(wanted, apply=False) if "hnsw" in text]
 
 
-async def test_an_older_server_without_vectors_is_indexed_too(old_database) -> None:
+async def test_an_older_server_without_vectors_is_indexed_too(old_database):
     async with old_database.schema() as schema:
         settings = PostgresSettings(dsn=old_database.owner_url, schema_=schema)
         await old_database.run(
@@ -91,7 +85,7 @@ async def test_an_older_server_without_vectors_is_indexed_too(old_database) -> N
         assert await prepare(settings, apply=False) == []
 
 
-async def test_indexes_that_somebody_else_made_are_enough(settings, owner) -> None:
+async def test_indexes_that_somebody_else_made_are_enough(settings, owner):
     await owner.execute(BARE.format("public.vector"))
     await owner.execute(
         "ALTER TABLE entity ADD PRIMARY KEY (entity_id);"
@@ -108,9 +102,7 @@ async def test_indexes_that_somebody_else_made_are_enough(settings, owner) -> No
     assert '."name"' not in told
 
 
-async def test_an_index_whose_building_was_interrupted_is_made_again(
-    settings, owner, schema: str
-) -> None:
+async def test_an_index_whose_building_was_interrupted_is_made_again(settings, owner, schema):
     await load_graph(settings, many(3))
     await owner.execute("DROP INDEX relationship_predicate_idx")
     # Like a cancelled build, this leaves an invalid index behind.
@@ -125,9 +117,7 @@ async def test_an_index_whose_building_was_interrupted_is_made_again(
     assert await owner.fetchval("SELECT bool_and(indisvalid) FROM pg_index")
 
 
-async def test_tables_of_ones_own_are_indexed_as_they_are_read(
-    database, owner, schema: str
-) -> None:
+async def test_tables_of_ones_own_are_indexed_as_they_are_read(database, owner, schema):
     await owner.execute(
         'CREATE TABLE "Peo ple" (id int, "na""me" text, nick text[]);'
         "CREATE TABLE things (code uuid, label text);"
@@ -154,9 +144,7 @@ async def test_tables_of_ones_own_are_indexed_as_they_are_read(
     assert await prepare(settings, apply=False) == []
 
 
-async def test_what_has_no_fixed_text_is_indexed_as_it_is_or_not_at_all(
-    database, owner, schema: str
-) -> None:
+async def test_what_has_no_fixed_text_is_indexed_as_it_is_or_not_at_all(database, owner, schema):
     await owner.execute(
         "CREATE TYPE colour AS ENUM ('red', 'green');"
         "CREATE TABLE paint (id colour, name date, also date[]);"
@@ -177,7 +165,7 @@ async def test_what_has_no_fixed_text_is_indexed_as_it_is_or_not_at_all(
     assert await prepare(settings, apply=False) == []
 
 
-async def test_a_partitioned_table_is_indexed_in_the_way_that_it_allows(settings, owner) -> None:
+async def test_a_partitioned_table_is_indexed_in_the_way_that_it_allows(settings, owner):
     await owner.execute(
         BARE.format("public.vector").replace(
             "object_id text)", "object_id text) PARTITION BY HASH (subject_id)"
@@ -191,7 +179,7 @@ async def test_a_partitioned_table_is_indexed_in_the_way_that_it_allows(settings
     assert await prepare(settings, apply=False) == []
 
 
-async def test_a_role_that_may_only_read_is_told_whom_to_ask(database, settings, owner) -> None:
+async def test_a_role_that_may_only_read_is_told_whom_to_ask(database, settings, owner):
     await owner.execute(BARE.format("public.vector"))
     reader = settings.model_copy(update={"dsn": PostgresSettings(dsn=database.reader_url).dsn})
     assert await prepare(reader, apply=False) == await prepare(settings, apply=False)
@@ -199,12 +187,12 @@ async def test_a_role_that_may_only_read_is_told_whom_to_ask(database, settings,
         await prepare(reader, apply=True)
 
 
-async def test_a_schema_without_a_graph_is_reported(settings) -> None:
+async def test_a_schema_without_a_graph_is_reported(settings):
     with pytest.raises(StoreError, match="has no table 'entity'"):
         await prepare(settings, apply=False)
 
 
-async def test_searches_and_rings_of_a_loaded_graph_scan_no_table(settings, owner) -> None:
+async def test_searches_and_rings_of_a_loaded_graph_scan_no_table(settings, owner):
     await load_graph(settings, many(20_000))
     layout = await layout_of(owner, settings)
     named, values = by_name(layout, "alias 1234", ["alias 1234"], None)

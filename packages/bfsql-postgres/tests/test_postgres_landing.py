@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
 import asyncpg
@@ -15,24 +14,23 @@ from bfsql.models import EdgeRecord, NodeRecord
 from bfsql_postgres import PostgresBackend, PostgresSettings, load_graph
 from bfsql_test_support.servers.database import Database
 from bfsql_test_support.servers.port import HOST
-from bfsql_test_support.servers.postgres import PostgresServer
 
 OLD = [NodeRecord("old", "thing")]
 NEW = [NodeRecord("a", "thing"), NodeRecord("b", "thing"), EdgeRecord("a", "p", "b")]
 
 
-async def ids(owner: asyncpg.Connection) -> list[str]:
+async def ids(owner):
     return [row[0] for row in await owner.fetch("SELECT entity_id FROM entity ORDER BY 1")]
 
 
 # --- vectors ----------------------------------------------------------------
 
 
-def node(name: str, *embeddings: object) -> list[NodeRecord]:
+def node(name, *embeddings):
     return [NodeRecord(name, "T", {"embedding": embedding}) for embedding in embeddings]
 
 
-async def kind(owner: asyncpg.Connection) -> str:
+async def kind(owner):
     found: str = await owner.fetchval(
         "SELECT format_type(atttypid, atttypmod) FROM pg_attribute "
         "WHERE attrelid = 'entity'::regclass AND attname = 'embedding'"
@@ -44,7 +42,7 @@ LONG = [0.1 * n for n in range(70)]
 WHOLE = list(range(70))
 
 
-async def test_vectors_of_one_length_are_stored_as_vectors(load, owner) -> None:
+async def test_vectors_of_one_length_are_stored_as_vectors(load, owner):
     await load([*node("a", LONG), *node("b", WHOLE, WHOLE), NodeRecord("c", "T")])
     assert await kind(owner) == "vector(70)"
     rows = dict(await owner.fetch("SELECT entity_id, embedding::text FROM entity"))
@@ -63,7 +61,7 @@ async def test_vectors_of_one_length_are_stored_as_vectors(load, owner) -> None:
     ],
     ids=["two lengths", "a union", "too long"],
 )
-async def test_vectors_that_are_none_together_are_stored_as_json(load, owner, records) -> None:
+async def test_vectors_that_are_none_together_are_stored_as_json(load, owner, records):
     await load(records)
     assert await kind(owner) == "json"
 
@@ -71,7 +69,7 @@ async def test_vectors_that_are_none_together_are_stored_as_json(load, owner, re
 @pytest.mark.parametrize(
     "value", [LONG[:63], [1e39] * 70, [True] * 70, ["1"] * 70, [float("nan")] * 70, "[1, 2]", 7]
 )
-async def test_what_is_no_vector_stays_in_the_properties(load, owner, value: object) -> None:
+async def test_what_is_no_vector_stays_in_the_properties(load, owner, value):
     await load([*node("a", LONG), *node("b", value)])
     assert await kind(owner) == "vector(70)"
     properties, vector = await owner.fetchrow(
@@ -81,7 +79,7 @@ async def test_what_is_no_vector_stays_in_the_properties(load, owner, value: obj
     assert vector is None
 
 
-async def test_without_vectors_the_settings_tell_their_length(settings, owner) -> None:
+async def test_without_vectors_the_settings_tell_their_length(settings, owner):
     await load_graph(settings, NEW)
     assert await kind(owner) == "vector"
     await load_graph(settings.model_copy(update={"embedding_dimensions": 384}), NEW)
@@ -89,9 +87,7 @@ async def test_without_vectors_the_settings_tell_their_length(settings, owner) -
 
 
 @pytest.mark.parametrize("which", ["database", "old_database"])
-async def test_a_vector_is_reported_as_any_backend_tells_it(
-    request: pytest.FixtureRequest, which: str
-) -> None:
+async def test_a_vector_is_reported_as_any_backend_tells_it(request, which):
     database: Database = request.getfixturevalue(which)
     records = [
         *(*node("a", LONG), *node("b", WHOLE, [1, 2]), *node("c", LONG[:3]), *node("d", "text")),
@@ -110,7 +106,7 @@ async def test_a_vector_is_reported_as_any_backend_tells_it(
 # --- ready to be read -------------------------------------------------------
 
 
-async def test_indexes_alone_answer_as_soon_as_a_load_is_done(settings, owner) -> None:
+async def test_indexes_alone_answer_as_soon_as_a_load_is_done(settings, owner):
     # The test server commits before its log is written, and VACUUM skips such rows.
     dsn = f"{settings.dsn.get_secret_value()}?synchronous_commit=on"
     surely = PostgresSettings(dsn=dsn, schema_=settings.schema_)
@@ -136,7 +132,7 @@ async def test_indexes_alone_answer_as_soon_as_a_load_is_done(settings, owner) -
 
 
 @asynccontextmanager
-async def cut_at(server: PostgresServer, word: bytes, *, heard: bool) -> AsyncIterator[int]:
+async def cut_at(server, word, *, heard):
     """A port in front of the server where the connection ends when a word is sent.
 
     Args:
@@ -146,7 +142,7 @@ async def cut_at(server: PostgresServer, word: bytes, *, heard: bool) -> AsyncIt
     """
     passing: set[asyncio.Task[None]] = set()
 
-    async def join(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def join(reader, writer):
         passing.add(asyncio.current_task())
         back, to = await asyncio.open_connection(HOST, server.port)
         home = asyncio.ensure_future(forward(back, writer))
@@ -167,7 +163,7 @@ async def cut_at(server: PostgresServer, word: bytes, *, heard: bool) -> AsyncIt
             with suppress(ConnectionError):
                 await end.wait_closed()
 
-    async def forward(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def forward(reader, writer):
         with suppress(ConnectionError):
             while data := await reader.read(65_536):
                 writer.write(data)
@@ -182,15 +178,15 @@ async def cut_at(server: PostgresServer, word: bytes, *, heard: bool) -> AsyncIt
         await asyncio.gather(*passing)
 
 
-def through(settings: PostgresSettings, server: PostgresServer, port: int) -> PostgresSettings:
+def through(settings, server, port):
     url = settings.dsn.get_secret_value().replace(f":{server.port}/", f":{port}/")
     return PostgresSettings(dsn=f"{url}?sslmode=disable", schema_=settings.schema_)
 
 
 @pytest.mark.parametrize("heard", [True, False], ids=["committed", "not committed"])
 async def test_a_connection_lost_at_the_commit_is_not_called_unchanged(
-    postgres: PostgresServer, settings: PostgresSettings, load, owner, heard: bool
-) -> None:
+    postgres, settings, load, owner, heard
+):
     await load(OLD)
     async with cut_at(postgres, b"COMMIT;", heard=heard) as port:
         with pytest.raises(StoreUnavailable) as lost:
@@ -203,13 +199,13 @@ async def test_a_connection_lost_at_the_commit_is_not_called_unchanged(
 
 
 async def test_a_load_cancelled_at_the_commit_says_that_it_does_not_know(
-    settings: PostgresSettings, load, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    settings, load, monkeypatch
+):
     await load(OLD)
     committing = asyncio.Event()
     commit = asyncpg.transaction.Transaction.commit
 
-    async def slowly(transaction: asyncpg.transaction.Transaction) -> None:
+    async def slowly(transaction):
         committing.set()
         await asyncio.Event().wait()
         await commit(transaction)
@@ -223,13 +219,7 @@ async def test_a_load_cancelled_at_the_commit_says_that_it_does_not_know(
     assert "is in place is unknown" in "".join(cancelled.value.__notes__)
 
 
-async def test_a_load_whose_vacuum_fails_is_done(
-    postgres: PostgresServer,
-    settings: PostgresSettings,
-    load,
-    owner,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_a_load_whose_vacuum_fails_is_done(postgres, settings, load, owner, caplog):
     await load(OLD)
     async with cut_at(postgres, b"VACUUM", heard=False) as port:
         report = await load_graph(through(settings, postgres, port), NEW)

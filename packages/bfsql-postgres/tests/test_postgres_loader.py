@@ -3,7 +3,6 @@
 import asyncio
 import json
 import tracemalloc
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
 
@@ -11,24 +10,24 @@ import asyncpg
 import pytest
 
 from bfsql.errors import StoreError, StoreUnavailable
-from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, Metadata, NodeRecord
+from bfsql.models import EdgeRecord, EvidenceRecord, NodeRecord
 from bfsql_postgres import PostgresSettings
 from bfsql_postgres.load import existing, loader
 from bfsql_postgres.load.loader import load_graph
 from bfsql_postgres.plugin import plugin
 from bfsql_test_support.servers.postgres import LOCKED
-from bfsql_test_support.suites.loading import ReadMetadata, SqlLoaderSuite
+from bfsql_test_support.suites.loading import SqlLoaderSuite
 from bfsql_testing import EVERYTHING, Kind
-from bfsql_testing.loader_suite import OLD, Contents, many
+from bfsql_testing.loader_suite import OLD, many
 
 LAYOUTS = ["bundle_evidence", "evidence"]
 
 
-async def ids(owner: asyncpg.Connection) -> list[str]:
+async def ids(owner):
     return [row[0] for row in await owner.fetch("SELECT entity_id FROM entity ORDER BY 1")]
 
 
-async def relations(owner: asyncpg.Connection, schema: str) -> set[str]:
+async def relations(owner, schema):
     rows = await owner.fetch(
         "SELECT relname FROM pg_class WHERE relnamespace = $1::text::regnamespace", schema
     )
@@ -40,26 +39,26 @@ class TestLoads(SqlLoaderSuite):
     keeps = EVERYTHING - {Kind.BINARY, Kind.NUL_CHARACTERS, Kind.LONG_IDS}
 
     @pytest.fixture
-    def settings(self, settings: PostgresSettings) -> PostgresSettings:
+    def settings(self, settings):
         return settings
 
     @pytest.fixture
-    def contents(self, owner: asyncpg.Connection, schema: str) -> Contents:
-        async def contents() -> tuple[list[str], set[str]]:
+    def contents(self, owner, schema):
+        async def contents():
             return await ids(owner), await relations(owner, schema)
 
         return contents
 
     @pytest.fixture
-    def metadata(self, owner: asyncpg.Connection) -> ReadMetadata:
-        async def metadata(entity_id: str) -> Metadata:
+    def metadata(self, owner):
+        async def metadata(entity_id):
             rows = await owner.fetch("SELECT entity_id, properties FROM entity")
             return json.loads(dict(rows)[entity_id])
 
         return metadata
 
     @pytest.mark.parametrize("layout", LAYOUTS)
-    async def test_the_report_counts_what_was_found(self, settings, layout: str) -> None:
+    async def test_the_report_counts_what_was_found(self, settings, layout):
         chosen = settings.model_copy(update={"evidence_layout": layout})
         await super().test_the_report_counts_what_was_found(lambda new: load_graph(chosen, new))
 
@@ -67,7 +66,7 @@ class TestLoads(SqlLoaderSuite):
 # --- how records are stored -------------------------------------------------
 
 
-async def test_records_of_one_node_are_one_row_and_parallel_edges_are_rows(load, owner) -> None:
+async def test_records_of_one_node_are_one_row_and_parallel_edges_are_rows(load, owner):
     await load(
         [
             NodeRecord("a", "", {"name": "A", "x": 1, "usage_count": 2}),
@@ -92,7 +91,7 @@ async def test_records_of_one_node_are_one_row_and_parallel_edges_are_rows(load,
     assert [tuple(row) for row in rows] == [(0.5, '["q","p"]'), (0.9, None)]
 
 
-async def test_memory_does_not_grow_with_the_records_of_one_node(settings, owner) -> None:
+async def test_memory_does_not_grow_with_the_records_of_one_node(settings, owner):
     peaks = []
     for number in (10_000, 40_000):
         records = (
@@ -113,7 +112,7 @@ async def test_memory_does_not_grow_with_the_records_of_one_node(settings, owner
     assert peaks[1] < 1.3 * peaks[0] + 1_000_000
 
 
-async def test_a_column_holds_only_what_it_gives_back_as_it_was(load, owner) -> None:
+async def test_a_column_holds_only_what_it_gives_back_as_it_was(load, owner):
     fitting = {
         "name": "",
         "status": "canonical",
@@ -149,7 +148,7 @@ async def test_a_column_holds_only_what_it_gives_back_as_it_was(load, owner) -> 
     assert '"confidence":1,' in properties
 
 
-async def test_metadata_as_deep_as_python_writes_it_is_stored(load, owner) -> None:
+async def test_metadata_as_deep_as_python_writes_it_is_stored(load, owner):
     deep: list[object] = []
     for _ in range(900):
         deep = [deep]
@@ -158,7 +157,7 @@ async def test_metadata_as_deep_as_python_writes_it_is_stored(load, owner) -> No
     assert (await load([NodeRecord("b", "t")])).nodes == 1
 
 
-async def test_what_cannot_be_stored_is_refused_by_name(load, owner) -> None:
+async def test_what_cannot_be_stored_is_refused_by_name(load, owner):
     report = await load(
         [
             NodeRecord("a\ud800", "thing"),
@@ -182,7 +181,7 @@ async def test_what_cannot_be_stored_is_refused_by_name(load, owner) -> None:
     assert all(len(str(refusal)) < 500 and str(refusal).isascii() for refusal in report.refusals)
 
 
-async def test_a_triple_as_long_as_may_be_is_indexed_with_its_evidence(load, owner) -> None:
+async def test_a_triple_as_long_as_may_be_is_indexed_with_its_evidence(load, owner):
     digits = [str(n * 7_919 % 1_000_003) for n in range(1_000)]
     text = "".join(digits)[:2_600]
     triple = (text[:1_299], "PR", text[1_301:])
@@ -196,7 +195,7 @@ async def test_a_triple_as_long_as_may_be_is_indexed_with_its_evidence(load, own
     assert json.loads(row["properties"]) == {"document_id": document["document_id"]}
 
 
-async def test_evidence_whose_key_is_that_of_two_edges_stays_with_its_own(load, owner) -> None:
+async def test_evidence_whose_key_is_that_of_two_edges_stays_with_its_own(load, owner):
     report = await load(
         [
             EdgeRecord("j:k", "l", "j", {"note": "one"}),
@@ -217,7 +216,7 @@ async def test_evidence_whose_key_is_that_of_two_edges_stays_with_its_own(load, 
     }
 
 
-async def test_rows_of_evidence_refer_to_their_edge(settings, owner) -> None:
+async def test_rows_of_evidence_refer_to_their_edge(settings, owner):
     await load_graph(
         settings.model_copy(update={"evidence_layout": "evidence"}),
         [
@@ -238,9 +237,7 @@ async def test_rows_of_evidence_refer_to_their_edge(settings, owner) -> None:
 # --- existing tables --------------------------------------------------------
 
 
-async def test_a_load_replaces_the_last_one_and_leaves_no_name_of_its_own(
-    settings, owner, schema: str
-) -> None:
+async def test_a_load_replaces_the_last_one_and_leaves_no_name_of_its_own(settings, owner, schema):
     await load_graph(settings, many(3))
     first = await relations(owner, schema)
     await load_graph(settings.model_copy(update={"evidence_layout": "evidence"}), OLD)
@@ -254,7 +251,7 @@ async def test_a_load_replaces_the_last_one_and_leaves_no_name_of_its_own(
     assert not [name for name in names if "bfsql" in name]
 
 
-async def test_a_schema_that_is_not_there_is_made(database, settings) -> None:
+async def test_a_schema_that_is_not_there_is_made(database, settings):
     name = 'an "odd" näme'
     made = settings.model_copy(update={"schema_": name})
     try:
@@ -273,9 +270,7 @@ async def test_a_schema_that_is_not_there_is_made(database, settings) -> None:
         "CREATE VIEW relationship AS SELECT 1 AS thesis",
     ],
 )
-async def test_tables_of_somebody_else_are_never_replaced(
-    load, owner, schema: str, made: str
-) -> None:
+async def test_tables_of_somebody_else_are_never_replaced(load, owner, schema, made):
     await owner.execute(made)
     before = await relations(owner, schema)
     with pytest.raises(StoreError, match="which bfsql load did not create, so nothing is replaced"):
@@ -283,7 +278,7 @@ async def test_tables_of_somebody_else_are_never_replaced(
     assert await relations(owner, schema) == before
 
 
-async def test_a_view_on_the_old_tables_is_reported(load, owner) -> None:
+async def test_a_view_on_the_old_tables_is_reported(load, owner):
     await load(OLD)
     await owner.execute("CREATE VIEW mine AS SELECT entity_id FROM entity")
     with pytest.raises(StoreError, match=r"view .*mine depends on table .*entity.* unchanged"):
@@ -292,8 +287,8 @@ async def test_a_view_on_the_old_tables_is_reported(load, owner) -> None:
 
 
 async def test_rights_and_owner_go_from_the_old_tables_to_the_new(
-    database, settings, load, owner, schema: str
-) -> None:
+    database, settings, load, owner, schema
+):
     await load(OLD)
     extra = f"{database.name}_extra"
     await database.run(
@@ -332,13 +327,11 @@ async def test_rights_and_owner_go_from_the_old_tables_to_the_new(
 # --- all or nothing ---------------------------------------------------------
 
 
-async def test_a_connection_that_is_lost_is_reported_and_changes_nothing(
-    database, load, owner
-) -> None:
+async def test_a_connection_that_is_lost_is_reported_and_changes_nothing(database, load, owner):
     await load(OLD)
     loop = asyncio.get_running_loop()
 
-    def cut() -> Iterator[GraphRecord]:
+    def cut():
         yield from many(10_000)
         end = (
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = "
@@ -352,11 +345,11 @@ async def test_a_connection_that_is_lost_is_reported_and_changes_nothing(
     assert await ids(owner) == ["old"]
 
 
-async def test_a_connection_lost_inside_the_driver_is_not_asked_to_roll_back(database) -> None:
+async def test_a_connection_lost_inside_the_driver_is_not_asked_to_roll_back(database):
     connection = await asyncpg.connect(database.owner_url)
     statements = []
 
-    async def lose() -> None:
+    async def lose():
         async with loader._transaction(connection):
             # It goes on in the server, and CREATE INDEX CONCURRENTLY of later tests waits for it.
             statements.append(asyncio.ensure_future(connection.execute("SELECT pg_sleep(1)")))
@@ -369,16 +362,16 @@ async def test_a_connection_lost_inside_the_driver_is_not_asked_to_roll_back(dat
     assert all(await asyncio.gather(*statements, return_exceptions=True))
 
 
-async def test_readers_have_the_old_graph_until_the_new_one_is_whole(load, owner) -> None:
+async def test_readers_have_the_old_graph_until_the_new_one_is_whole(load, owner):
     await load(many(2_000))
     loop = asyncio.get_running_loop()
     seen: list[int] = []
 
-    def read() -> None:
+    def read():
         count = owner.fetchval("SELECT count(*) FROM relationship", timeout=5)
         seen.append(asyncio.run_coroutine_threadsafe(count, loop).result(10))
 
-    def meanwhile() -> Iterator[GraphRecord]:
+    def meanwhile():
         for number, record in enumerate(many(20_000)):
             if number % 15_000 == 0:
                 read()
@@ -390,10 +383,10 @@ async def test_readers_have_the_old_graph_until_the_new_one_is_whole(load, owner
     assert await owner.fetchval("SELECT count(*) FROM relationship") == 20_000
 
 
-async def test_every_read_during_many_loads_sees_one_whole_graph(load, owner) -> None:
+async def test_every_read_during_many_loads_sees_one_whole_graph(load, owner):
     await load(many(1))
 
-    async def loading() -> None:
+    async def loading():
         for number in range(2, 8):
             await load(many(number))
 
@@ -406,9 +399,7 @@ async def test_every_read_during_many_loads_sees_one_whole_graph(load, owner) ->
     await work
 
 
-async def test_a_load_does_not_wait_for_ever_for_a_transaction_that_reads(
-    load, owner, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_load_does_not_wait_for_ever_for_a_transaction_that_reads(load, owner, monkeypatch):
     await load(OLD)
     monkeypatch.setattr(existing, "LOCK_TRIES", 2)
     monkeypatch.setattr(existing, "PAUSE", 0.01)
@@ -424,7 +415,7 @@ async def test_a_load_does_not_wait_for_ever_for_a_transaction_that_reads(
 # --- servers and rights -----------------------------------------------------
 
 
-async def test_an_older_server_without_vectors_is_filled_too(old_database) -> None:
+async def test_an_older_server_without_vectors_is_filled_too(old_database):
     async with old_database.schema() as schema:
         settings = PostgresSettings(dsn=old_database.owner_url, schema_=schema)
         await load_graph(settings, many(3))
@@ -432,7 +423,7 @@ async def test_an_older_server_without_vectors_is_filled_too(old_database) -> No
     assert (report.nodes, report.edges, report.dangling_edges) == (4, 4, 1)
 
 
-async def test_a_load_goes_through_a_pooler(pgbouncer, database, schema: str) -> None:
+async def test_a_load_goes_through_a_pooler(pgbouncer, database, schema):
     settings = PostgresSettings(
         dsn=pgbouncer.url(database.name, database.owner), schema_=schema, transaction_pooling=True
     )
@@ -440,7 +431,7 @@ async def test_a_load_goes_through_a_pooler(pgbouncer, database, schema: str) ->
     assert (await load_graph(settings, many(3))).nodes == 3
 
 
-async def test_a_role_that_may_not_write_is_reported(database, settings, schema: str) -> None:
+async def test_a_role_that_may_not_write_is_reported(database, settings, schema):
     reader = settings.model_copy(update={"dsn": PostgresSettings(dsn=database.reader_url).dsn})
     with pytest.raises(StoreError, match="may not write") as caught:
         await load_graph(reader, OLD)
@@ -450,7 +441,7 @@ async def test_a_role_that_may_not_write_is_reported(database, settings, schema:
         await load_graph(elsewhere, OLD)
 
 
-async def test_a_read_only_server_is_reported(database, settings) -> None:
+async def test_a_read_only_server_is_reported(database, settings):
     dsn = f"{database.owner_url}?default_transaction_read_only=on"
     only = settings.model_copy(update={"dsn": PostgresSettings(dsn=dsn).dsn})
     with pytest.raises(StoreError, match="read-only"):
@@ -459,7 +450,7 @@ async def test_a_read_only_server_is_reported(database, settings) -> None:
 
 async def test_a_wrong_password_and_a_dead_port_are_reported_without_the_password(
     postgres, settings
-) -> None:
+):
     for dsn in (
         postgres.url(user=LOCKED, password="sesame-oil"),
         "postgresql://me:sesame-oil@127.0.0.1:1/x",
@@ -470,7 +461,7 @@ async def test_a_wrong_password_and_a_dead_port_are_reported_without_the_passwor
         assert "sesame" not in str(caught.value)
 
 
-async def test_settings_that_name_other_tables_are_no_place_to_load_into(settings) -> None:
+async def test_settings_that_name_other_tables_are_no_place_to_load_into(settings):
     for changed in ({"names": {"entity": "node"}}, {"nodes": "people", "edges": "jobs"}):
         given = PostgresSettings(dsn=settings.dsn, **changed)
         with pytest.raises(StoreError, match="under their own names"):

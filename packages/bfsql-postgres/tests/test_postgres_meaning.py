@@ -6,20 +6,18 @@ others have none, as in a pipeline that embeds only the entities that it resolve
 """
 
 import math
-from collections.abc import AsyncIterator
-from typing import Any
 
 import asyncpg
 import pytest
 
 from bfsql.graph import open_graph
-from bfsql.models import GraphRecord, NodeRecord
+from bfsql.models import NodeRecord
 from bfsql_postgres import PostgresBackend, PostgresSettings, load_graph
 from bfsql_postgres.connection import OWN_WAY
 from bfsql_postgres.indexes import prepare
 from bfsql_test_support.depth import THOROUGH
 from bfsql_test_support.servers.database import Database
-from bfsql_test_support.suites.medlit import DESCRIPTION, Vectors, nearest, with_vectors
+from bfsql_test_support.suites.medlit import DESCRIPTION, nearest, with_vectors
 
 DIMENSIONS = 384
 
@@ -36,24 +34,19 @@ if THOROUGH:  # each type of column is on a server, and each server has several
 
 
 @pytest.fixture(scope="module")
-def types(medlit_records: list[GraphRecord]) -> dict[str, str]:
+def types(medlit_records):
     return {
         record.id: record.entity_type for record in medlit_records if isinstance(record, NodeRecord)
     }
 
 
 @pytest.fixture(params=COLUMNS, ids=" ".join)
-async def backend(
-    request: pytest.FixtureRequest,
-    medlit_records: list[GraphRecord],
-    medlit_vectors: Vectors,
-    minilm: Any,
-) -> AsyncIterator[PostgresBackend]:
+async def backend(request, medlit_records, medlit_vectors, minilm):
     """medlit with its vectors in a column of each type, opened by the reader."""
     which, kind = request.param
     database: Database = request.getfixturevalue(which)
 
-    async def load(schema: str) -> None:
+    async def load(schema):
         settings = PostgresSettings(dsn=database.owner_url, schema_=schema)
         await load_graph(settings, medlit_records)
 
@@ -75,9 +68,7 @@ async def backend(
     await opened.close()
 
 
-async def test_a_description_finds_what_it_describes(
-    backend: PostgresBackend, medlit_vectors: Vectors, types: dict[str, str], minilm: Any
-) -> None:
+async def test_a_description_finds_what_it_describes(backend, medlit_vectors, types, minilm):
     # No name contains these words, so all results are found by meaning.
     asked = nearest(medlit_vectors, minilm.embed_one(DESCRIPTION))
     found = await backend.search_entities(DESCRIPTION)
@@ -103,7 +94,7 @@ async def test_a_description_finds_what_it_describes(
         assert best <= {stub.id for stub in stubs[: len(best)]}
 
 
-async def test_an_exact_name_comes_first_whatever_is_near(backend: PostgresBackend) -> None:
+async def test_an_exact_name_comes_first_whatever_is_near(backend):
     for query, best in (
         ("Desmopressin", "RxNorm:3251"),
         ("cortisol", "RxNorm:5492"),
@@ -127,12 +118,8 @@ async def test_an_exact_name_comes_first_whatever_is_near(backend: PostgresBacke
 
 @pytest.mark.parametrize("which", ["database", "old_database"])
 async def test_a_graph_that_brings_vectors_is_searched_by_meaning_as_it_is_loaded(
-    request: pytest.FixtureRequest,
-    medlit_records: list[GraphRecord],
-    medlit_vectors: Vectors,
-    minilm: Any,
-    which: str,
-) -> None:
+    request, medlit_records, medlit_vectors, minilm, which
+):
     database: Database = request.getfixturevalue(which)
     async with database.schema() as schema:
         settings = PostgresSettings(
@@ -156,8 +143,8 @@ async def test_a_graph_that_brings_vectors_is_searched_by_meaning_as_it_is_loade
 
 
 async def test_the_index_that_is_reported_is_the_one_that_a_search_uses(
-    database: Database, schema: str, owner: asyncpg.Connection, settings: PostgresSettings
-) -> None:
+    database, schema, owner, settings
+):
     from bfsql_postgres.discovery import layout_of
     from bfsql_postgres.search import by_vector
 
@@ -179,8 +166,8 @@ async def test_the_index_that_is_reported_is_the_one_that_a_search_uses(
 
 
 async def test_the_index_that_a_search_by_meaning_lacks_is_reported_at_the_start(
-    database: Database, schema: str, settings: PostgresSettings, caplog: pytest.LogCaptureFixture
-) -> None:
+    database, schema, settings, caplog
+):
     await load_graph(settings, [NodeRecord("a", "T", {"embedding": [0.5] * 64})])
     for embedding_fn, told in ((None, False), (lambda _: [1.0] * 64, True)):
         backend = await PostgresBackend.create(
@@ -191,8 +178,8 @@ async def test_the_index_that_a_search_by_meaning_lacks_is_reported_at_the_start
 
 
 async def test_a_vector_of_another_length_than_the_column_has_finds_nothing(
-    database: Database, schema: str, settings: PostgresSettings
-) -> None:
+    database, schema, settings
+):
     nobody_yet = settings.model_copy(update={"embedding_dimensions": 64})
     await load_graph(nobody_yet, [NodeRecord("a", "T", {"name": "Ada"})])
     backend = await PostgresBackend.create(
@@ -206,9 +193,7 @@ async def test_a_vector_of_another_length_than_the_column_has_finds_nothing(
     await backend.close()
 
 
-async def test_vectors_whose_type_does_not_tell_their_length_are_spoken_of(
-    owner: asyncpg.Connection, settings: PostgresSettings, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_vectors_whose_type_does_not_tell_their_length_are_spoken_of(owner, settings, caplog):
     await load_graph(settings, [NodeRecord("a", "T", {"embedding": [0.5] * 64})])
     await owner.execute("ALTER TABLE entity ALTER embedding TYPE vector")
     wanted = settings.model_copy(update={"embedding": "module:function"})

@@ -4,17 +4,13 @@ Loaded once by `bfsql load`, and once in tables as the author's pipeline writes 
 """
 
 import json
-from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from pathlib import Path
-from typing import Any
 
 import asyncpg
 import pytest
 
 from bfsql.graph import open_graph
 from bfsql.memory import MemoryBackend
-from bfsql.models import GraphRecord
 from bfsql_postgres import PostgresBackend, PostgresSettings
 from bfsql_postgres.load.loader import load_graph
 from bfsql_test_support.servers.database import Database, kept
@@ -70,9 +66,7 @@ FORMS = ["load", "load, evidence", "author's", "load, old", "author's, old"]
 
 
 @asynccontextmanager
-async def stored(
-    database: Database, form: str, records: list[GraphRecord], folder: Path
-) -> AsyncIterator[str]:
+async def stored(database, form, records, folder):
     """A schema that holds the graph."""
     async with database.schema() as schema:
         if "load" in form:
@@ -90,9 +84,7 @@ async def stored(
 
 
 @pytest.fixture(scope="module", params=FORMS)
-def loaded(
-    request: pytest.FixtureRequest, medlit_records: list[GraphRecord], medlit: Path
-) -> Iterator[tuple[Database, str]]:
+def loaded(request, medlit_records, medlit):
     """A database, and its schema that holds the graph."""
     form: str = request.param
     database: Database = request.getfixturevalue("old_database" if "old" in form else "database")
@@ -101,7 +93,7 @@ def loaded(
 
 
 @pytest.fixture
-async def backend(loaded: tuple[Database, str]) -> AsyncIterator[PostgresBackend]:
+async def backend(loaded):
     """The graph, opened by a read-only role."""
     database, schema = loaded
     opened = await PostgresBackend.create(database.reader_url, schema_=schema)
@@ -109,7 +101,7 @@ async def backend(loaded: tuple[Database, str]) -> AsyncIterator[PostgresBackend
     await opened.close()
 
 
-async def written(database: Database, schema: str, medlit: Path, vector: str) -> None:
+async def written(database, schema, medlit, vector):
     """Write the bundle's lines as rows: fields in their columns, the rest in `properties`."""
     owner = await asyncpg.connect(
         database.owner_url, server_settings={"search_path": f"{schema},public"}
@@ -135,14 +127,12 @@ async def written(database: Database, schema: str, medlit: Path, vector: str) ->
     await owner.close()
 
 
-def _cell(value: Any, kind: str) -> Any:
+def _cell(value, kind):
     return json.dumps(value) if kind == "jsonb" and value is not None else value
 
 
 class TestMedlit(MedlitSuite, SameGraph, MisspelledNames):
-    async def test_answers_have_the_bytes_of_those_from_memory(
-        self, backend: PostgresBackend, medlit_records: list[GraphRecord]
-    ) -> None:
+    async def test_answers_have_the_bytes_of_those_from_memory(self, backend, medlit_records):
         memory = MemoryBackend(medlit_records)
         async with open_graph(backend) as mine, open_graph(memory) as wanted:
             for entity_id in (DESMOPRESSIN, CUSHING_DISEASE):

@@ -4,9 +4,7 @@ import asyncio
 import pickle
 import signal
 import sys
-from typing import Any
 
-import asyncpg
 import pytest
 
 from bfsql.errors import LoadRefused, SourceError
@@ -14,7 +12,6 @@ from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, NodeRecord
 from bfsql.models.load import LoadMode, LoadOptions
 from bfsql_postgres import PostgresSettings
 from bfsql_postgres.load.loader import load_graph
-from bfsql_test_support.servers.database import Database
 from bfsql_testing.loader_suite import many
 
 OLD: list[GraphRecord] = [
@@ -29,18 +26,18 @@ OLD: list[GraphRecord] = [
 ]
 
 
-def replacing(**more: Any) -> LoadOptions:
+def replacing(**more):
     return LoadOptions(LoadMode.REPLACE, **more)
 
 
-async def nodes(owner: asyncpg.Connection) -> dict[str, str]:
+async def nodes(owner):
     return dict(await owner.fetch("SELECT entity_id, entity_type FROM entity ORDER BY 1"))
 
 
 @pytest.mark.parametrize("mode", [LoadMode.NEW, LoadMode.APPEND])
 async def test_a_graph_that_is_there_stays_unless_it_is_to_be_replaced(
-    mode: LoadMode, settings, owner, schema: str
-) -> None:
+    mode, settings, owner, schema
+):
     first = await load_graph(settings, many(3), LoadOptions(mode))
     assert (first.nodes, first.edges) == (3, 3)
     with pytest.raises(LoadRefused) as caught:
@@ -55,12 +52,12 @@ async def test_a_graph_that_is_there_stays_unless_it_is_to_be_replaced(
     assert (report.nodes, report.edges, report.duplicate_edges) == (3, 2, 1)
 
 
-async def test_empty_tables_of_a_load_are_no_graph(settings) -> None:
+async def test_empty_tables_of_a_load_are_no_graph(settings):
     await load_graph(settings, [])
     assert (await load_graph(settings, OLD, LoadOptions())).nodes == 3
 
 
-async def test_of_two_first_loads_at_once_one_is_refused(settings, owner) -> None:
+async def test_of_two_first_loads_at_once_one_is_refused(settings, owner):
     done = await asyncio.gather(
         *(load_graph(settings, many(number), LoadOptions()) for number in (300, 400)),
         return_exceptions=True,
@@ -69,9 +66,7 @@ async def test_of_two_first_loads_at_once_one_is_refused(settings, owner) -> Non
     assert len(await nodes(owner)) in {300, 400}
 
 
-async def test_the_report_names_the_place_without_the_password(
-    database: Database, schema: str
-) -> None:
+async def test_the_report_names_the_place_without_the_password(database, schema):
     dsn = database.owner_url.replace("@", ":sesame-oil@")
     secret = PostgresSettings(dsn=dsn, schema_=schema)
     report = await load_graph(secret, OLD)
@@ -79,7 +74,7 @@ async def test_the_report_names_the_place_without_the_password(
     assert report.place.endswith(f"/{database.name}, schema {schema}")
 
 
-async def test_a_graph_that_lacks_a_table_is_a_graph_too(settings, owner) -> None:
+async def test_a_graph_that_lacks_a_table_is_a_graph_too(settings, owner):
     await load_graph(settings, OLD)
     await owner.execute("DROP TABLE relationship CASCADE")
     with pytest.raises(LoadRefused, match="a graph of 3 nodes and 0 edges"):
@@ -87,7 +82,7 @@ async def test_a_graph_that_lacks_a_table_is_a_graph_too(settings, owner) -> Non
     assert (await load_graph(settings, OLD)).edges == 2
 
 
-async def test_ends_that_no_record_describes_become_nodes(settings, owner) -> None:
+async def test_ends_that_no_record_describes_become_nodes(settings, owner):
     options = LoadOptions(create_nodes=True, default_type="Node")
     records = [EdgeRecord("a", "p", "z"), NodeRecord("a", "")]
     report = await load_graph(settings, records, options)
@@ -97,7 +92,7 @@ async def test_ends_that_no_record_describes_become_nodes(settings, owner) -> No
     assert await owner.fetchval("SELECT name FROM entity WHERE entity_id = 'z'") == "z"
 
 
-async def test_a_graph_without_a_node_leaves_what_was_there(settings, owner) -> None:
+async def test_a_graph_without_a_node_leaves_what_was_there(settings, owner):
     await load_graph(settings, OLD)
     for records in ([], OLD[3:]):
         with pytest.raises(LoadRefused, match="Nothing was loaded"):
@@ -105,9 +100,7 @@ async def test_a_graph_without_a_node_leaves_what_was_there(settings, owner) -> 
     assert [*await nodes(owner)] == ["a", "b", "c"]
 
 
-async def test_a_strict_load_ends_with_the_first_record_that_cannot_be_stored(
-    settings, owner
-) -> None:
+async def test_a_strict_load_ends_with_the_first_record_that_cannot_be_stored(settings, owner):
     await load_graph(settings, OLD)
     bad = [NodeRecord("d", "T"), NodeRecord("nul \0", "T")]
     with pytest.raises(SourceError, match="the load is strict, so nothing was loaded"):
@@ -116,7 +109,7 @@ async def test_a_strict_load_ends_with_the_first_record_that_cannot_be_stored(
     assert (await load_graph(settings, bad)).refused == 1
 
 
-async def test_progress_is_reported_and_can_end_the_load(settings, owner) -> None:
+async def test_progress_is_reported_and_can_end_the_load(settings, owner):
     told: list[tuple[str, float | None]] = []
     await load_graph(settings, OLD, LoadOptions(progress=lambda *step: told.append(step)))
     shares = [share for phase, share in told if phase == "merging"]
@@ -124,7 +117,7 @@ async def test_progress_is_reported_and_can_end_the_load(settings, owner) -> Non
     assert (shares[0], shares[-1]) == (0.0, 1.0)
     assert told[-1][0] == "writing"
 
-    def ending(phase: str, _: float | None) -> None:
+    def ending(phase, _):
         if phase == "writing":
             raise RuntimeError("enough")
 
@@ -146,9 +139,7 @@ asyncio.run(load_graph(settings, endless()))
 """
 
 
-async def test_a_process_that_is_killed_while_it_loads_leaves_the_old_graph(
-    settings, owner
-) -> None:
+async def test_a_process_that_is_killed_while_it_loads_leaves_the_old_graph(settings, owner):
     await load_graph(settings, OLD)
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", _KILLED, stdin=asyncio.subprocess.PIPE

@@ -1,8 +1,7 @@
 """Entities by type and properties: what the database leaves out never meets the conditions."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from contextlib import aclosing
-from typing import Any
 
 import asyncpg
 import pytest
@@ -12,19 +11,12 @@ from hypothesis import strategies as st
 
 from bfsql import call
 from bfsql.memory import MemoryBackend
-from bfsql.models import GraphRecord, NodeRecord
+from bfsql.models import NodeRecord
 from bfsql.models.condition import PropertyCondition
-from bfsql_postgres import (
-    PostgresBackend,
-    PostgresSettings,
-    connection,
-    indexes,
-    load_graph,
-    node_list,
-)
+from bfsql_postgres import PostgresBackend, connection, indexes, load_graph, node_list
 from bfsql_postgres.indexes import prepare
 from bfsql_test_support.depth import THOROUGH
-from bfsql_test_support.listings import Graph, assert_listed, graph_of
+from bfsql_test_support.listings import assert_listed, graph_of
 from bfsql_test_support.nasty_values import (
     LITERALS,
     NOT_UNICODE,
@@ -34,12 +26,11 @@ from bfsql_test_support.nasty_values import (
     every_condition,
     nodes_of,
 )
-from bfsql_test_support.servers.database import Database
 
 Open = Callable[..., Awaitable[PostgresBackend]]
 
 
-def by_record(records: Sequence[GraphRecord]) -> Graph:
+def by_record(records):
     """What the reference says of each node."""
     memory = MemoryBackend(records)
     return {i: (memory._types[i], memory._node_metadata[i]) for i in memory._types}
@@ -49,7 +40,7 @@ def by_record(records: Sequence[GraphRecord]) -> Graph:
 
 
 @pytest.fixture(scope="module")
-def nasty() -> list[GraphRecord]:
+def nasty():
     """A node for each value, in JSON and in a column."""
     return nodes_of([*VALUES, None, *NOT_UNICODE])
 
@@ -57,13 +48,8 @@ def nasty() -> list[GraphRecord]:
 @pytest.mark.parametrize("kind", ["json", "jsonb"])
 @pytest.mark.parametrize("key", ["x", "name", "synonyms"])
 async def test_no_entity_that_meets_a_condition_is_left_out(  # noqa: PLR0917
-    settings: PostgresSettings,
-    owner: asyncpg.Connection,
-    opened: Open,
-    nasty: list[GraphRecord],
-    kind: str,
-    key: str,
-) -> None:
+    settings, owner, opened, nasty, kind, key
+):
     await load_graph(settings, nasty)
     if kind == "jsonb":
         await owner.execute("DELETE FROM entity WHERE properties::text LIKE '%\\\\u%'")
@@ -130,7 +116,7 @@ COLUMNS = {
 
 
 @pytest.fixture
-async def columns(owner: asyncpg.Connection) -> None:
+async def columns(owner):
     """A table with a column of each type, and a row for each value."""
     await owner.execute("CREATE TYPE colour AS ENUM ('red', 'Ünal')")
     listed = ", ".join(f"{name} {kind}" for name, (kind, _) in COLUMNS.items())
@@ -146,9 +132,7 @@ async def columns(owner: asyncpg.Connection) -> None:
 
 
 @pytest.mark.parametrize("key", COLUMNS)
-async def test_no_row_of_any_type_that_meets_a_condition_is_left_out(
-    columns: None, owner: asyncpg.Connection, opened: Open, key: str
-) -> None:
+async def test_no_row_of_any_type_that_meets_a_condition_is_left_out(columns, owner, opened, key):
     backend = await opened(nodes="things: type=kind", edges="links")
     ids = [row[0] for row in await owner.fetch("SELECT id::text FROM things")]
     graph = await graph_of(backend, ids)
@@ -166,13 +150,8 @@ async def test_no_row_of_any_type_that_meets_a_condition_is_left_out(
 
 @pytest.mark.parametrize("key", ["x", "name"])
 async def test_an_index_on_a_property_is_proposed_used_and_leaves_nothing_out(  # noqa: PLR0917
-    settings: PostgresSettings,
-    owner: asyncpg.Connection,
-    opened: Open,
-    nasty: list[GraphRecord],
-    key: str,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    settings, owner, opened, nasty, key, monkeypatch
+):
     monkeypatch.setattr(indexes, "SCAN_LIMIT", 1)
     await load_graph(settings, nasty)
     await owner.execute("ANALYZE entity")
@@ -189,12 +168,8 @@ async def test_an_index_on_a_property_is_proposed_used_and_leaves_nothing_out(  
 
 
 async def test_several_conditions_by_indexes_leave_nothing_out_and_repeat_nothing(
-    settings: PostgresSettings,
-    owner: asyncpg.Connection,
-    opened: Open,
-    nasty: list[GraphRecord],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    settings, owner, opened, nasty, monkeypatch
+):
     monkeypatch.setattr(indexes, "SCAN_LIMIT", 1)
     await load_graph(settings, nasty)
     await owner.execute("ANALYZE entity")
@@ -206,14 +181,12 @@ async def test_several_conditions_by_indexes_leave_nothing_out_and_repeat_nothin
             await assert_listed(backend, graph, [*both, PropertyCondition("synonyms", "has")])
 
 
-def parts_of(key: str) -> list[PropertyCondition]:
+def parts_of(key):
     """Parts of a text, which trigrams find for names."""
     return [PropertyCondition(key, "~", ("abcd",))] if key == "name" else []
 
 
-async def plans_of(
-    backend: PostgresBackend, owner: asyncpg.Connection, conditions: Sequence[PropertyCondition]
-) -> list[str]:
+async def plans_of(backend, owner, conditions):
     """How the server lists the nodes that meet a condition, if a scan is out of the question."""
     await owner.execute("SET enable_seqscan = off; SET search_path = pg_catalog")
     found = []
@@ -224,9 +197,7 @@ async def plans_of(
     return found
 
 
-async def test_ordinary_columns_are_compared_by_their_own_indexes(
-    columns: None, owner: asyncpg.Connection, opened: Open
-) -> None:
+async def test_ordinary_columns_are_compared_by_their_own_indexes(columns, owner, opened):
     for key in ("whole", "double", "exact", "day", "moment", "zoned"):
         await owner.execute(f"CREATE INDEX ON things ({key})")
     backend = await opened(nodes="things: type=kind", edges="links")
@@ -237,9 +208,7 @@ async def test_ordinary_columns_are_compared_by_their_own_indexes(
     assert all("Seq Scan" not in plan for plan in plans), plans
 
 
-async def test_most_of_what_does_not_meet_a_condition_stays_in_the_database(
-    settings: PostgresSettings, opened: Open
-) -> None:
+async def test_most_of_what_does_not_meet_a_condition_stays_in_the_database(settings, opened):
     records = [
         NodeRecord(f"n{i}", "T", {"name": f"Name {i}", "year": 1900 + i, "day": f"20{i}-05-06"})
         for i in range(10, 100)
@@ -271,8 +240,8 @@ async def test_most_of_what_does_not_meet_a_condition_stays_in_the_database(
     ],
 )
 async def test_a_scan_compares_only_rows_again_that_are_not_certain(
-    settings: PostgresSettings, opened: Open, value: str, values: list[object], certain: set[int]
-) -> None:
+    settings, opened, value, values, certain
+):
     records = [NodeRecord(f"n{i}", "T", {"x": one}) for i, one in enumerate(values)]
     await load_graph(settings, records)
     backend = await opened()
@@ -288,8 +257,8 @@ async def test_a_scan_compares_only_rows_again_that_are_not_certain(
 
 
 async def test_the_server_keeps_its_plans_of_lists_by_one_value_and_by_a_part_of_a_name(
-    settings: PostgresSettings, owner: asyncpg.Connection, opened: Open
-) -> None:
+    settings, owner, opened
+):
     records = [NodeRecord(f"n{i}", "T", {"name": f"Name {i}"}) for i in range(50_000)]
     await load_graph(settings, records)
     await prepare(settings, apply=True)
@@ -306,9 +275,7 @@ async def test_the_server_keeps_its_plans_of_lists_by_one_value_and_by_a_part_of
 
 
 @pytest.mark.parametrize("indexed", [True, False])
-async def test_json_that_becomes_unreadable_later_is_no_error(
-    settings: PostgresSettings, owner: asyncpg.Connection, opened: Open, indexed: bool
-) -> None:
+async def test_json_that_becomes_unreadable_later_is_no_error(settings, owner, opened, indexed):
     await load_graph(settings, [NodeRecord(f"n{i}", "T", {"x": f"text {i}"}) for i in range(5)])
     if not indexed:
         partial = "indrelid = 'entity'::regclass AND indpred IS NOT NULL"
@@ -357,8 +324,8 @@ TYPES = st.none() | st.sets(st.sampled_from(["T", "U", "owl:Thing", "z"]), max_s
 @settings_(deadline=None, max_examples=25, suppress_health_check=list(HealthCheck))
 @pytest.mark.parametrize("collation", ['"C"', '"default"'])
 async def test_an_entity_of_several_rows_meets_conditions_by_all_of_them(
-    database: Database, collation: str, first: Any, second: Any, listings: Any
-) -> None:
+    database, collation, first, second, listings
+):
     async with database.schema() as schema:
         owner = await asyncpg.connect(database.owner_url, server_settings={"search_path": schema})
         for table, rows in (("a", first), ("b", second)):
@@ -399,8 +366,8 @@ async def test_an_entity_of_several_rows_meets_conditions_by_all_of_them(
     ],
 )
 async def test_values_of_other_kinds_are_not_asked_for_where_the_type_of_a_column_excludes_them(
-    database: Database, schema: str, key: str, written: str, asks: bool
-) -> None:
+    database, schema, key, written, asks
+):
     owner = await asyncpg.connect(database.owner_url, server_settings={"search_path": schema})
     await owner.execute("CREATE TABLE box (id text PRIMARY KEY, whole int, label text, flag bool)")
     await owner.execute("CREATE TABLE links (subject text, object text)")
@@ -419,9 +386,7 @@ async def test_values_of_other_kinds_are_not_asked_for_where_the_type_of_a_colum
 @pytest.mark.parametrize(
     "key", ["it's", 'a"b', "a\\b", "$1", "%s", "'; DROP TABLE entity; --", "a\0b", "\ud800", "Ü"]
 )
-async def test_keys_types_and_values_stay_data(
-    settings: PostgresSettings, opened: Open, key: str
-) -> None:
+async def test_keys_types_and_values_stay_data(settings, opened, key):
     records = [NodeRecord("a", "T", {key: key}), NodeRecord("b", "T'\\\"", {"x": key})]
     await load_graph(settings, records)
     backend, graph = await opened(), by_record(records)
@@ -434,8 +399,8 @@ async def test_keys_types_and_values_stay_data(
 
 @pytest.mark.parametrize("pooled", [False, True], ids=["direct", "pooled"])
 async def test_a_list_that_is_left_half_way_gives_its_connection_back(
-    settings: PostgresSettings, opened: Open, pooled: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    settings, opened, pooled, monkeypatch
+):
     monkeypatch.setattr(connection, "BATCH", 10)
     monkeypatch.setattr(node_list, "SMALL", 5)
     await load_graph(settings, [NodeRecord(f"n{i:02}", "T", {"x": i}) for i in range(35)])

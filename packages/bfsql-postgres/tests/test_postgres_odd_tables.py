@@ -1,6 +1,6 @@
 """Unusual columns, collations, encodings and roles."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 
 import asyncpg
 import pytest
@@ -10,9 +10,7 @@ from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeRecord, GraphRecord, NodeRecord
 from bfsql_postgres import PostgresBackend, outline, queries
 from bfsql_postgres.address import place
-from bfsql_test_support.servers.database import Database
 from bfsql_test_support.servers.port import free_port
-from bfsql_test_support.servers.postgres import PostgresServer
 from bfsql_test_support.suites.agreement import assert_agreed
 
 Open = Callable[..., Awaitable[PostgresBackend]]
@@ -21,14 +19,14 @@ both_ways = pytest.mark.parametrize("pooled", [False, True], ids=["direct", "poo
 
 
 @pytest.fixture
-async def database(postgres: PostgresServer) -> AsyncIterator[Database]:
+async def database(postgres):
     """A database for one test, since a pooler keeps connections with the settings of its role."""
     async with postgres.database() as found:
         yield found
 
 
 @pytest.fixture
-async def old_owner(old_database: Database) -> AsyncIterator[tuple[asyncpg.Connection, str]]:
+async def old_owner(old_database):
     """A superuser's connection to the older server, and the empty schema in its search path."""
     async with old_database.schema() as name:
         connection = await asyncpg.connect(
@@ -41,7 +39,7 @@ async def old_owner(old_database: Database) -> AsyncIterator[tuple[asyncpg.Conne
 # --- rows and values --------------------------------------------------------
 
 
-async def test_a_row_without_an_id_is_no_node(owner: asyncpg.Connection, opened: Open) -> None:
+async def test_a_row_without_an_id_is_no_node(owner, opened):
     await owner.execute("""
         CREATE TABLE n (id text, type text, name text);
         INSERT INTO n VALUES ('a', 'T', 'Ada'), (NULL, 'U', 'Adam');
@@ -54,9 +52,7 @@ async def test_a_row_without_an_id_is_no_node(owner: asyncpg.Connection, opened:
 
 
 @both_ways
-async def test_values_have_one_spelling_whatever_the_role_prefers(
-    database: Database, owner: asyncpg.Connection, opened: Open, pooled: bool
-) -> None:
+async def test_values_have_one_spelling_whatever_the_role_prefers(database, owner, opened, pooled):
     await owner.execute("""
         CREATE TABLE n (id text, took interval, tooks interval[], share float4, days daterange);
         INSERT INTO n VALUES ('a', '1 year 2 mons 3 days 04:05:06.7', '{1 mon}', 0.1,
@@ -81,9 +77,7 @@ async def test_values_have_one_spelling_whatever_the_role_prefers(
     assert found["b"]["share"] != found["b"]["share"]
 
 
-async def test_evidence_may_refer_to_a_row_by_the_text_of_its_uuid(
-    owner: asyncpg.Connection, opened: Open
-) -> None:
+async def test_evidence_may_refer_to_a_row_by_the_text_of_its_uuid(owner, opened):
     await owner.execute("""
         CREATE TABLE entity (entity_id text, entity_type text);
         CREATE TABLE relationship (id uuid, subject_id text, predicate text, object_id text);
@@ -102,9 +96,7 @@ async def test_evidence_may_refer_to_a_row_by_the_text_of_its_uuid(
         assert (await backend.provenance_for_node(entity_id, 5))["total"] == 1
 
 
-async def test_tables_with_more_columns_than_an_answer_can_have_are_reported(
-    owner: asyncpg.Connection, opened: Open
-) -> None:
+async def test_tables_with_more_columns_than_an_answer_can_have_are_reported(owner, opened):
     columns = ", ".join(f"c{n} int" for n in range(1_000))
     await owner.execute(f"CREATE TABLE a (id int, {columns}); CREATE TABLE b (id int, {columns})")
     await owner.execute("CREATE TABLE e (subject int, object int); INSERT INTO a (id) VALUES (1)")
@@ -115,11 +107,8 @@ async def test_tables_with_more_columns_than_an_answer_can_have_are_reported(
 
 
 async def test_foreign_tables_are_read_and_a_server_behind_them_that_is_away_is_reported(
-    old_postgres: PostgresServer,
-    old_database: Database,
-    old_owner: tuple[asyncpg.Connection, str],
-    opened: Open,
-) -> None:
+    old_postgres, old_database, old_owner, opened
+):
     connection, schema = old_owner
     await connection.execute(f"""
         CREATE EXTENSION postgres_fdw SCHEMA {schema};
@@ -143,9 +132,7 @@ async def test_foreign_tables_are_read_and_a_server_behind_them_that_is_away_is_
 # --- comparison of texts ----------------------------------------------------
 
 
-async def test_a_collation_that_ignores_case_mixes_up_nothing(
-    old_database: Database, old_owner: tuple[asyncpg.Connection, str], opened: Open
-) -> None:
+async def test_a_collation_that_ignores_case_mixes_up_nothing(old_database, old_owner, opened):
     connection, schema = old_owner
     await connection.execute("""
         CREATE COLLATION ci (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
@@ -174,8 +161,8 @@ async def test_a_collation_that_ignores_case_mixes_up_nothing(
 
 
 async def test_types_of_a_type_with_an_order_of_its_own_are_all_found(
-    old_database: Database, old_owner: tuple[asyncpg.Connection, str], opened: Open
-) -> None:
+    old_database, old_owner, opened
+):
     connection, schema = old_owner
     await connection.execute(f"""
         CREATE EXTENSION citext SCHEMA {schema};
@@ -188,9 +175,7 @@ async def test_types_of_a_type_with_an_order_of_its_own_are_all_found(
     assert await backend.entity_types() == ["B", "a", "c"]
 
 
-async def test_what_the_encoding_of_the_database_has_not_is_unknown(
-    old_postgres: PostgresServer, opened: Open
-) -> None:
+async def test_what_the_encoding_of_the_database_has_not_is_unknown(old_postgres, opened):
     old_postgres.sql(
         "CREATE DATABASE latin ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"
     )
@@ -222,9 +207,7 @@ async def test_what_the_encoding_of_the_database_has_not_is_unknown(
     [("bigint", "text"), ("numeric", "int"), ("int", "numeric(9,2)"), ("float8", "int"),
      ("numeric(9,2)", "text"), ("text", "int"), ("uuid", "text")],
 )  # fmt: skip
-async def test_a_reference_may_have_another_type_than_the_key(
-    owner: asyncpg.Connection, opened: Open, types: tuple[str, str]
-) -> None:
+async def test_a_reference_may_have_another_type_than_the_key(owner, opened, types):
     key, reference = types
     keys = ["1", "2", "9223372036854775807" if types == ("bigint", "text") else "30"]
     if key == "uuid":
@@ -263,8 +246,8 @@ async def test_a_reference_may_have_another_type_than_the_key(
 
 @both_ways
 async def test_functions_that_somebody_else_made_do_not_take_the_place_of_the_servers(
-    database: Database, schema: str, owner: asyncpg.Connection, opened: Open, pooled: bool
-) -> None:
+    database, schema, owner, opened, pooled
+):
     await owner.execute("""
         CREATE TABLE n (id varchar(9), name varchar(20), type varchar(5));
         CREATE INDEX ON n (type);
@@ -293,8 +276,8 @@ async def test_functions_that_somebody_else_made_do_not_take_the_place_of_the_se
 
 
 async def test_a_function_behind_a_view_that_finds_nothing_is_reported_with_what_helps(
-    owner: asyncpg.Connection, opened: Open
-) -> None:
+    owner, opened
+):
     await owner.execute("""
         CREATE TABLE hidden (x int);
         CREATE FUNCTION counted() RETURNS bigint LANGUAGE plpgsql
@@ -312,9 +295,7 @@ async def test_a_function_behind_a_view_that_finds_nothing_is_reported_with_what
 # --- statistics, passwords and indexes --------------------------------------
 
 
-async def test_a_large_partitioned_table_is_counted(
-    owner: asyncpg.Connection, opened: Open, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_large_partitioned_table_is_counted(owner, opened, monkeypatch):
     await owner.execute("""
         CREATE TABLE n (id int, type text) PARTITION BY RANGE (id);
         CREATE TABLE part PARTITION OF n FOR VALUES FROM (0) TO (100);
@@ -329,13 +310,11 @@ async def test_a_large_partitioned_table_is_counted(
 
 
 @pytest.mark.parametrize("sign", ["#", "?", "/"])
-def test_a_password_that_is_not_escaped_is_not_taken_for_a_port(sign: str) -> None:
+def test_a_password_that_is_not_escaped_is_not_taken_for_a_port(sign):
     assert place(f"postgresql://ada:1234{sign}5@host:5432/graphs") == "the Postgres server"
 
 
-async def test_an_index_in_another_order_is_not_walked(
-    owner: asyncpg.Connection, database: Database, schema: str
-) -> None:
+async def test_an_index_in_another_order_is_not_walked(owner, database, schema):
     from bfsql_postgres import PostgresSettings
     from bfsql_postgres.discovery import layout_of
 

@@ -1,14 +1,9 @@
 """The outline of a graph in a database."""
 
-from __future__ import annotations
-
-from typing import Any
-
-import asyncpg
 import pytest
 
 from bfsql.memory import MemoryBackend
-from bfsql.models import EdgeRecord, NodeRecord, Outline
+from bfsql.models import EdgeRecord, NodeRecord
 from bfsql_postgres import outline
 
 RECORDS = [
@@ -22,7 +17,7 @@ RECORDS = [
 ]
 
 
-def counts(found: Outline) -> tuple[Any, ...]:
+def counts(found):
     return dict(found.node_counts), list(found.relations)
 
 
@@ -34,7 +29,7 @@ async def test_counts_and_properties_are_those_of_the_records(load, opened):
 
 
 @pytest.fixture
-async def large(load, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+async def large(load, owner, monkeypatch):
     """The records in tables that count as large."""
     await load(RECORDS)
     for (table,) in await owner.fetch(

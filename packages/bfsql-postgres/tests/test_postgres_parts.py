@@ -1,13 +1,10 @@
 """Partial rings and selected metadata keys: what statements read, and that results are the same."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from typing import Any
 
-import asyncpg
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -42,22 +39,22 @@ INSERT INTO relationship SELECT subject_id, predicate, object_id, 0.95, '{"since
 
 
 @pytest.fixture
-async def graph(owner: asyncpg.Connection, opened: Open) -> PostgresBackend:
+async def graph(owner, opened):
     await owner.execute(TABLES)
     return await opened()
 
 
 @pytest.fixture
-def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, tuple[Any, ...]]]:
+def sent(monkeypatch):
     """The statements sent, with their values."""
     statements: list[tuple[str, tuple[Any, ...]]] = []
     fetch, stream = Pool.fetch, Pool.stream
 
-    async def kept(pool: Pool, statement: str, *values: Any, **more: Any) -> Any:
+    async def kept(pool, statement, *values, **more):
         statements.append((statement, values))
         return await fetch(pool, statement, *values, **more)
 
-    def kept_stream(pool: Pool, statement: str, *values: Any) -> Any:
+    def kept_stream(pool, statement, *values):
         statements.append((statement, values))
         return stream(pool, statement, *values)
 
@@ -70,9 +67,7 @@ IDS = [*(f"n{i}" for i in range(10)), "odd", "bare", "nobody"]
 
 
 @pytest.mark.parametrize("few", [True, False], ids=["small", "by cursor"])
-async def test_a_part_is_what_core_would_keep_of_the_ring(
-    graph: PostgresBackend, few: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_part_is_what_core_would_keep_of_the_ring(graph, few, monkeypatch):
     if not few:
         monkeypatch.setattr(backend, "FEW", 0)
     for asked in (["n1"], IDS, ["n3", "n3", "nobody"]):
@@ -88,9 +83,7 @@ async def test_a_part_is_what_core_would_keep_of_the_ring(
                 assert set(rows) == set(wanted)
 
 
-async def test_a_step_reads_only_the_edges_that_it_names(
-    graph: PostgresBackend, owner: asyncpg.Connection, sent: list[tuple[str, tuple[Any, ...]]]
-) -> None:
+async def test_a_step_reads_only_the_edges_that_it_names(graph, owner, sent):
     hostile = "p' OR true --"
     await graph.edges_batch(["n1"], predicates=["p", hostile], direction="out")
     [(statement, values)] = sent
@@ -122,9 +115,7 @@ KEYS = [
 
 @given(keys=st.sets(st.sampled_from(KEYS)))
 @settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
-async def test_some_keys_are_those_of_the_whole_metadata(
-    graph: PostgresBackend, keys: set[str]
-) -> None:
+async def test_some_keys_are_those_of_the_whole_metadata(graph, keys):
     whole = await graph.metadata_for_nodes_batch(IDS)
     assert await graph.metadata_for_nodes_batch(IDS, keys) == only(whole, keys)
     edges = [tuple(row) for row in await graph.edges_batch(IDS)]
@@ -133,9 +124,7 @@ async def test_some_keys_are_those_of_the_whole_metadata(
     assert await graph.metadata_for_edges_batch(edges, keys) == only(described, keys)
 
 
-async def test_only_the_columns_of_the_keys_are_read(
-    graph: PostgresBackend, sent: list[tuple[str, tuple[Any, ...]]]
-) -> None:
+async def test_only_the_columns_of_the_keys_are_read(graph, sent):
     assert await graph.metadata_for_nodes_batch(["n1"], ["year"]) == {"n1": {"year": 1991}}
     statement, values = sent.pop()
     assert '"name"' not in statement
@@ -147,9 +136,7 @@ async def test_only_the_columns_of_the_keys_are_read(
     assert '"confidence"' not in statement
 
 
-async def test_evidence_is_read_for_provenance_alone(
-    small: Open, sent: list[tuple[str, tuple[Any, ...]]]
-) -> None:
+async def test_evidence_is_read_for_provenance_alone(small, sent):
     graph = await small()
     sent.clear()
     edge = ("a", "p", "b")

@@ -5,8 +5,7 @@ import json
 import re
 import shlex
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any
+from collections.abc import Awaitable, Callable
 
 import asyncpg
 import hypothesis
@@ -24,8 +23,6 @@ from bfsql.plugins import Proposal
 from bfsql.settings import resolve
 from bfsql_postgres import PostgresBackend, PostgresSettings, discovery, queries, search, topology
 from bfsql_postgres.indexes import missing_indexes
-from bfsql_test_support.servers.database import Database
-from bfsql_test_support.servers.postgres import PostgresServer
 from bfsql_test_support.suites.agreement import assert_agreed
 
 IDS = st.text(st.sampled_from("aA:%3\\'\" ä\U0001f701"), min_size=1, max_size=4)
@@ -125,13 +122,13 @@ Views and foreign tables are left out: seen. To add one, give its key in a line 
 
 
 @pytest.fixture
-async def odd(postgres: PostgresServer) -> AsyncIterator[Database]:
+async def odd(postgres):
     """A database with tables of unusual names, keys and rights."""
     async with postgres.database() as database:
         yield database
 
 
-async def test_unusual_tables_are_read_or_named(odd: Database) -> None:
+async def test_unusual_tables_are_read_or_named(odd):
     connection = await asyncpg.connect(odd.superuser_url)
     await connection.execute(ODD)
     await connection.close()
@@ -168,9 +165,7 @@ async def test_unusual_tables_are_read_or_named(odd: Database) -> None:
     assert layouts[0].edges == layouts[1].edges
 
 
-async def test_tables_without_foreign_keys_are_refused_with_a_line_that_runs(
-    owner: asyncpg.Connection, opened: Open
-) -> None:
+async def test_tables_without_foreign_keys_are_refused_with_a_line_that_runs(owner, opened):
     await owner.execute("CREATE TABLE parts (id int PRIMARY KEY, parent_id int)")
     with pytest.raises(StoreError, match="1 tables with a key and no foreign key") as refused:
         await opened()
@@ -181,8 +176,8 @@ async def test_tables_without_foreign_keys_are_refused_with_a_line_that_runs(
 
 
 async def test_lines_for_tables_with_points_and_spaces_run_as_they_are_printed(
-    owner: asyncpg.Connection, opened: Open, database: Database, schema: str
-) -> None:
+    owner, opened, database, schema
+):
     await owner.execute(f"""
         CREATE TABLE "order.items" (id int PRIMARY KEY, "of" int REFERENCES "order.items");
         CREATE TABLE "the ""$ list" (id int); CREATE VIEW "a.view" AS SELECT 1 AS id;
@@ -210,9 +205,7 @@ CREATE TABLE jobs (person int REFERENCES people, firm int REFERENCES firms, sinc
 """
 
 
-async def test_missing_rights_are_named_with_the_statements_that_give_them(
-    owner: asyncpg.Connection, database: Database, schema: str
-) -> None:
+async def test_missing_rights_are_named_with_the_statements_that_give_them(owner, database, schema):
     settings = PostgresSettings(dsn=database.reader_url, schema_=schema)
     await owner.execute(RIGHTS)
     every = f'"{database.reader}"'
@@ -251,8 +244,8 @@ async def test_missing_rights_are_named_with_the_statements_that_give_them(
 
 
 async def test_a_foreign_key_to_another_unique_column_is_read_by_the_view_and_line_of_its_sentence(
-    owner: asyncpg.Connection, opened: Open, database: Database, schema: str
-) -> None:
+    owner, opened, database, schema
+):
     await owner.execute("""
         CREATE TABLE lands (id int PRIMARY KEY, "Code" text UNIQUE NOT NULL, name text);
         CREATE TABLE towns (id int, at int, land text REFERENCES lands ("Code"), in_id int
@@ -291,9 +284,7 @@ async def test_a_foreign_key_to_another_unique_column_is_read_by_the_view_and_li
         ("n: id=n:key", "e: subject=n:a, object=n:b", "no column 'key'"),
     ],
 )
-async def test_ids_with_constants_that_do_not_fit_are_named(
-    owner: asyncpg.Connection, opened: Open, nodes: Any, edges: str, said: str
-) -> None:
+async def test_ids_with_constants_that_do_not_fit_are_named(owner, opened, nodes, edges, said):
     await owner.execute("CREATE TABLE n (id int PRIMARY KEY); CREATE TABLE e (a int, b int)")
     with pytest.raises((ConfigurationError, StoreError), match=said):
         await opened(nodes=[nodes], edges=edges)
@@ -318,10 +309,8 @@ KEYS = {
 
 @given(rows=st.fixed_dictionaries({n: st.sets(key, max_size=9) for n, (_, key) in KEYS.items()}))
 @hypothesis.settings(deadline=None, max_examples=5, suppress_health_check=list(HealthCheck))
-async def test_ids_are_unique_and_lead_back_to_their_rows(
-    database: Database, rows: dict[str, set[tuple[Any, ...]]]
-) -> None:
-    async def fill(schema: str) -> None:
+async def test_ids_are_unique_and_lead_back_to_their_rows(database, rows):
+    async def fill(schema):
         await database.run(
             f"SET ROLE {database.owner}", f"SET search_path = {schema}", *map(_keyed, KEYS)
         )
@@ -353,7 +342,7 @@ async def test_ids_are_unique_and_lead_back_to_their_rows(
         await backend.close()
 
 
-def _keyed(name: str) -> str:
+def _keyed(name):
     kinds, _ = KEYS[name]
     columns = [f"k{place}" for place in range(len(kinds))]
     typed = ", ".join(f"{c} {kind}" for c, kind in zip(columns, kinds, strict=True))
@@ -381,7 +370,7 @@ END $$;
 """
 
 
-async def test_five_hundred_tables_are_proposed_in_two_seconds(odd: Database, opened: Open) -> None:
+async def test_five_hundred_tables_are_proposed_in_two_seconds(odd, opened):
     await odd.run(MANY)
     await odd.grant_schema("public")
     settings = PostgresSettings(dsn=odd.reader_url)
@@ -410,9 +399,7 @@ ANALYZE customers, orders, items;
 """
 
 
-async def test_lookups_use_the_indexes_of_keys(
-    owner: asyncpg.Connection, settings: PostgresSettings
-) -> None:
+async def test_lookups_use_the_indexes_of_keys(owner, settings):
     await owner.execute(BIG)
     layout = await discovery.layout_of(owner, settings)
     part = topology.WHOLE._replace(prefixes=frozenset({"orders", "customers"}))
@@ -430,8 +417,8 @@ async def test_lookups_use_the_indexes_of_keys(
 
 
 async def test_a_search_of_a_large_table_without_an_index_is_bounded_and_says_so(
-    owner: asyncpg.Connection, opened: Open, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    owner, opened, monkeypatch
+):
     await owner.execute(BIG)
     monkeypatch.setattr(search, "SCAN_LIMIT", 1_000)
     backend = await opened()
@@ -458,9 +445,7 @@ async def test_a_search_of_a_large_table_without_an_index_is_bounded_and_says_so
     assert ([one.id for one in found], scope.omissions) == (["customers:19999"], ())
 
 
-async def test_the_columns_of_a_composite_key_are_properties(
-    database: Database, owner: asyncpg.Connection, schema: str
-) -> None:
+async def test_the_columns_of_a_composite_key_are_properties(database, owner, schema):
     await owner.execute("""
         CREATE TABLE sensors (id int PRIMARY KEY, name text);
         CREATE TABLE readings (sensor_id int REFERENCES sensors, day date, hour int, value float8,
@@ -489,8 +474,8 @@ async def test_the_columns_of_a_composite_key_are_properties(
 
 @pytest.mark.slow
 async def test_a_table_that_may_be_withheld_on_purpose_is_one_line_without_a_warning(
-    database: Database, owner: asyncpg.Connection, schema: str, caplog: pytest.LogCaptureFixture
-) -> None:
+    database, owner, schema, caplog
+):
     await owner.execute("CREATE TABLE a (id int PRIMARY KEY, name text, b_id int REFERENCES a);")
     await owner.execute("INSERT INTO a VALUES (1, 'x', 1); CREATE TABLE wages (id int PRIMARY KEY)")
     await database.grant_schema(schema)

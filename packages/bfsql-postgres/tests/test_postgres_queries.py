@@ -4,16 +4,11 @@ One for the seeds, and one for each ring, which includes the types of its ends; 
 metadata of nodes, and one for that of edges with evidence.
 """
 
-from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
-
 import pytest
 
 from bfsql.graph import open_graph
-from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, NodeRecord
+from bfsql.models import EdgeRecord, EvidenceRecord, NodeRecord
 from bfsql_postgres import PostgresBackend, PostgresSettings, load_graph
-from bfsql_test_support.servers.database import Database
-from bfsql_test_support.servers.postgres import PostgresServer
 
 BRANCHES, LEVELS = 6, 4
 EDGES = sum(BRANCHES**level for level in range(1, LEVELS + 1))
@@ -23,7 +18,7 @@ FULL = 3
 """The same with metadata of nodes and of edges."""
 
 
-def tree() -> Iterator[GraphRecord]:
+def tree():
     """Each node has `BRANCHES` children; every edge has evidence, and some edges are parallel."""
     level = ["n"]
     yield NodeRecord("n", "T")
@@ -43,20 +38,20 @@ def tree() -> Iterator[GraphRecord]:
 class Log:
     """The server's log of the statements that a role sends."""
 
-    def __init__(self, path: Path, database: Database) -> None:
+    def __init__(self, path, database):
         self._path = path
         self._database = database
 
-    async def begin(self) -> None:
+    async def begin(self):
         """Log everything that the reader runs from now on."""
         await self._database.run(f"ALTER ROLE {self._database.reader} SET log_statement = 'all'")
         self.skip()
 
-    def skip(self) -> None:
+    def skip(self):
         """Ignore everything logged so far."""
         self._read = self._path.stat().st_size
 
-    def statements(self) -> list[str]:
+    def statements(self):
         """The statements logged since then, each by its first line."""
         text = self._path.read_bytes()[self._read :].decode()
         marks = ("LOG:  execute ", "LOG:  statement: ")
@@ -64,9 +59,7 @@ class Log:
 
 
 @pytest.fixture(params=["bundle_evidence", "evidence"])
-async def counted(
-    request: pytest.FixtureRequest, postgres: PostgresServer
-) -> AsyncIterator[tuple[PostgresBackend, Log]]:
+async def counted(request, postgres):
     """The tree in each layout of evidence, and the log of its statements."""
     async with postgres.database() as database:
         owner = PostgresSettings(dsn=database.owner_url, evidence_layout=request.param)
@@ -80,15 +73,15 @@ async def counted(
         await database.run(f"ALTER ROLE {database.reader} RESET log_statement")
 
 
-async def test_opening_a_graph_is_a_statement_or_two(counted: tuple[PostgresBackend, Log]) -> None:
+async def test_opening_a_graph_is_a_statement_or_two(counted):
     _, log = counted
     assert 1 <= len(log.statements()) <= 2
 
 
 @pytest.mark.parametrize("topology_only", [True, False], ids=["topology", "full"])
 async def test_an_answer_needs_few_statements_whatever_the_size_of_its_rings(
-    counted: tuple[PostgresBackend, Log], topology_only: bool
-) -> None:
+    counted, topology_only
+):
     backend, log = counted
     nodes = 1
     for hops in (1, 2, 3):
@@ -106,9 +99,7 @@ async def test_an_answer_needs_few_statements_whatever_the_size_of_its_rings(
         assert most - 1 <= len(sent) <= most, "\n".join(sent)
 
 
-async def test_a_filtered_answer_and_an_intersection_need_no_more(
-    counted: tuple[PostgresBackend, Log],
-) -> None:
+async def test_a_filtered_answer_and_an_intersection_need_no_more(counted):
     backend, log = counted
     async with open_graph(backend) as graph:
         log.skip()
@@ -121,9 +112,7 @@ async def test_a_filtered_answer_and_an_intersection_need_no_more(
         assert 2 + FULL <= len(log.statements()) <= 2 + 1 + FULL
 
 
-async def test_details_of_one_node_or_many_are_as_many_statements(
-    counted: tuple[PostgresBackend, Log],
-) -> None:
+async def test_details_of_one_node_or_many_are_as_many_statements(counted):
     backend, log = counted
     ids = [f"n{a}{b}" for a in range(BRANCHES) for b in range(BRANCHES)]
     found = []

@@ -1,11 +1,8 @@
 """The schema as the pipeline leaves it, and ids and values that databases are not made for."""
 
 import json
-from collections.abc import Awaitable, Callable, Iterable
-from pathlib import Path
-from typing import Any
+from collections.abc import Awaitable, Callable
 
-import asyncpg
 import pytest
 
 from bfsql.errors import StoreError, ToolError
@@ -14,7 +11,6 @@ from bfsql.memory import MemoryBackend
 from bfsql.models import Edge, Refusal
 from bfsql.sources import read_all
 from bfsql_postgres import PostgresBackend
-from bfsql_test_support.servers.database import Database
 
 Open = Callable[..., Awaitable[PostgresBackend]]
 
@@ -24,7 +20,7 @@ CREATE TABLE relationship (subject_id text, predicate text, object_id text);
 """
 
 
-async def test_two_tables_with_what_is_needed_are_a_graph(owner: asyncpg.Connection, opened: Open):
+async def test_two_tables_with_what_is_needed_are_a_graph(owner, opened):
     await owner.execute(
         SMALLEST + "INSERT INTO entity VALUES ('a', 'T'), ('b', NULL);"
         "INSERT INTO relationship VALUES ('a', 'p', 'b')"
@@ -38,9 +34,7 @@ async def test_two_tables_with_what_is_needed_are_a_graph(owner: asyncpg.Connect
     assert await backend.entity_types() == ["T", "owl:Thing"]
 
 
-async def test_a_merged_entity_is_not_there_and_its_edges_are_counted_in_a_note(
-    owner: asyncpg.Connection, opened: Open
-):
+async def test_a_merged_entity_is_not_there_and_its_edges_are_counted_in_a_note(owner, opened):
     await owner.execute("""
         CREATE TABLE entity (entity_id text PRIMARY KEY, entity_type text, name text, status text);
         CREATE TABLE relationship (subject_id text, predicate text, object_id text);
@@ -67,9 +61,7 @@ async def test_a_merged_entity_is_not_there_and_its_edges_are_counted_in_a_note(
 
 
 @pytest.mark.parametrize("kind", ["json", "jsonb"])
-async def test_properties_come_up_beside_the_columns(
-    owner: asyncpg.Connection, opened: Open, kind: str
-):
+async def test_properties_come_up_beside_the_columns(owner, opened, kind):
     await owner.execute(f"""
         CREATE TABLE entity (entity_id text PRIMARY KEY, entity_type text, name text,
             confidence float8, synonyms {kind}, properties {kind}, created_at timestamptz);
@@ -113,9 +105,7 @@ async def test_properties_come_up_beside_the_columns(
         assert [stub.id for stub in await backend.search_entities(query)] == [best]
 
 
-async def test_json_that_functions_of_the_server_refuse_is_read(
-    owner: asyncpg.Connection, opened: Open
-):
+async def test_json_that_functions_of_the_server_refuse_is_read(owner, opened):
     await owner.execute(
         SMALLEST + "ALTER TABLE entity ADD properties json, ADD name text;"
         "ALTER TABLE relationship ADD properties json;"
@@ -128,7 +118,7 @@ async def test_json_that_functions_of_the_server_refuse_is_read(
     assert [stub.id for stub in await backend.search_entities("one")] == ["a"]
 
 
-async def test_evidence_of_both_layouts_joins(owner: asyncpg.Connection, opened: Open):
+async def test_evidence_of_both_layouts_joins(owner, opened):
     await owner.execute("""
         CREATE TABLE entity (entity_id text PRIMARY KEY, entity_type text);
         CREATE TABLE relationship (id uuid PRIMARY KEY, subject_id text, predicate text,
@@ -165,9 +155,7 @@ async def test_evidence_of_both_layouts_joins(owner: asyncpg.Connection, opened:
     assert [item["text_span"] for item in third["items"]] == ["third"]
 
 
-async def test_mentions_are_counted_where_entities_bring_no_count(
-    owner: asyncpg.Connection, opened: Open
-):
+async def test_mentions_are_counted_where_entities_bring_no_count(owner, opened):
     await owner.execute(
         SMALLEST + "CREATE TABLE bundle_mention (entity_id text, document_id text);"
         "INSERT INTO entity VALUES ('a', 'T'), ('b', 'T');"
@@ -181,9 +169,7 @@ async def test_mentions_are_counted_where_entities_bring_no_count(
 
 
 @pytest.mark.parametrize("kind", ["vector(100)", "float4[]", "float8[]", "json", "jsonb", "text"])
-async def test_an_embedding_is_reported_by_its_length_whatever_its_type(
-    owner: asyncpg.Connection, opened: Open, kind: str
-):
+async def test_an_embedding_is_reported_by_its_length_whatever_its_type(owner, opened, kind):
     await owner.execute(SMALLEST + f"ALTER TABLE entity ADD embedding {kind}")
     numbers = json.dumps([0.5] * 100)
     text = "{" + numbers[1:-1] + "}" if kind.endswith("[]") else numbers
@@ -195,7 +181,7 @@ async def test_an_embedding_is_reported_by_its_length_whatever_its_type(
     }
 
 
-async def test_other_names_are_a_setting(owner: asyncpg.Connection, opened: Open):
+async def test_other_names_are_a_setting(owner, opened):
     await owner.execute("""
         CREATE TABLE node (id text PRIMARY KEY, entity_type text, label text);
         CREATE TABLE link (subject_id text, verb text, object_id text, id int);
@@ -214,9 +200,7 @@ async def test_other_names_are_a_setting(owner: asyncpg.Connection, opened: Open
     assert await backend.edges_from("a") == [Edge("a", "knows", "a")]
 
 
-async def test_what_is_not_there_or_may_not_be_read_is_one_error(
-    owner: asyncpg.Connection, opened: Open, database: Database, schema: str
-):
+async def test_what_is_not_there_or_may_not_be_read_is_one_error(owner, opened, database, schema):
     with pytest.raises(StoreError, match="it has no tables") as nothing:
         await opened()
     assert "'entity' with the columns 'entity_id', 'entity_type'" in str(nothing.value)
@@ -234,13 +218,13 @@ async def test_what_is_not_there_or_may_not_be_read_is_one_error(
         await opened(schema="nowhere")
 
 
-def _rows(path: Path) -> Iterable[dict[str, Any]]:
+def _rows(path):
     return (json.loads(line) for line in path.read_text().splitlines())
 
 
 @pytest.mark.parametrize("kind", ["json", "jsonb"])
 async def test_a_bundle_in_the_tables_of_the_pipeline_is_as_read_from_its_files(
-    owner: asyncpg.Connection, opened: Open, medlit: Path, kind: str
+    owner, opened, medlit, kind
 ):
     await owner.execute(f"""
         CREATE TABLE entity (entity_id text PRIMARY KEY, entity_type text NOT NULL, name text,
@@ -276,7 +260,7 @@ async def test_a_bundle_in_the_tables_of_the_pipeline_is_as_read_from_its_files(
     ring = set(await memory.edges_batch(ids))
     assert {tuple(edge) for edge in await backend.edges_batch(ids)} == ring
 
-    def timeless(found: dict[Any, Any]) -> dict[Any, Any]:
+    def timeless(found):
         return {i: {k: v for k, v in m.items() if k != "created_at"} for i, m in found.items()}
 
     mine, wanted = [await b.metadata_for_nodes_batch(ids) for b in (backend, memory)]
@@ -312,7 +296,7 @@ STRANGE = [
 
 
 @both_ways
-async def test_ids_that_no_text_can_be_are_unknown(small: Open, pooled: bool) -> None:
+async def test_ids_that_no_text_can_be_are_unknown(small, pooled):
     backend = await small(pooled=pooled)
     asked = [*STRANGE, "a", *STRANGE]
     assert [node.id for node in await backend.get_nodes_batch(asked)] == ["a"]
@@ -336,7 +320,7 @@ async def test_ids_that_no_text_can_be_are_unknown(small: Open, pooled: bool) ->
 
 
 @both_ways
-async def test_65536_ids_are_one_question(small: Open, pooled: bool) -> None:
+async def test_65536_ids_are_one_question(small, pooled):
     backend = await small(pooled=pooled)
     ids = [f"no such id {n}" for n in range(65_533)] + ["a", "b", "c"]
     assert len(ids) == 65_536
@@ -349,8 +333,8 @@ async def test_65536_ids_are_one_question(small: Open, pooled: bool) -> None:
 
 @pytest.mark.parametrize("kind", ["json", "jsonb"])
 async def test_properties_that_are_no_object_are_reported_as_they_are(
-    database: Database, schema: str, owner: asyncpg.Connection, kind: str
-) -> None:
+    database, schema, owner, kind
+):
     values = {"array": [1, {"x": None}], "text": "so", "number": 1.5, "truth": True, "none": None}
     await owner.execute(
         "CREATE TABLE entity (entity_id text, entity_type text, "

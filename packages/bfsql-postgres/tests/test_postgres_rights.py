@@ -1,24 +1,19 @@
 """A role's rights are determined without writing, and connections are named after their calls."""
 
-from __future__ import annotations
-
 import logging
-from collections.abc import Iterable
 from contextlib import aclosing
 
 import pytest
 
 from bfsql import call
-from bfsql.models import GraphRecord
 from bfsql_postgres import PostgresBackend, PostgresSettings, load_graph
 from bfsql_postgres.connection import Pool
-from bfsql_test_support.servers.database import Database
 
 NAME = "SELECT application_name FROM pg_stat_activity WHERE pid = pg_backend_pid()"
 INTERVAL = "SHOW client_connection_check_interval"
 
 
-async def reason(url: str, schema: str) -> str | None:
+async def reason(url, schema):
     """Why the role of a URL may write; None if it may not."""
     backend = await PostgresBackend.create(url, schema=schema)
     try:
@@ -28,12 +23,7 @@ async def reason(url: str, schema: str) -> str | None:
         await backend.close()
 
 
-async def test_who_may_write_is_reported_with_the_right(
-    database: Database,
-    schema: str,
-    settings: PostgresSettings,
-    small_records: Iterable[GraphRecord],
-) -> None:
+async def test_who_may_write_is_reported_with_the_right(database, schema, settings, small_records):
     await load_graph(settings, small_records)
     assert "'postgres' is a superuser" in str(await reason(database.superuser_url, schema))
     told = str(await reason(database.owner_url, schema))
@@ -50,9 +40,7 @@ async def test_who_may_write_is_reported_with_the_right(
 
 
 @pytest.mark.parametrize("pooled", [False, True])
-async def test_a_connection_has_the_id_of_the_call_for_its_name(
-    database: Database, pooled: bool, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_connection_has_the_id_of_the_call_for_its_name(database, pooled, caplog):
     caplog.set_level(logging.INFO, logger="bfsql")
     pool = await Pool.open(PostgresSettings(dsn=database.reader_url, transaction_pooling=pooled))
     for name, request in (("bfsql one-1", "one-1"), ("bfsql DROP", "'; DROP"), ("bfsql", None)):
@@ -66,9 +54,7 @@ async def test_a_connection_has_the_id_of_the_call_for_its_name(
     await pool.close()
 
 
-async def test_the_server_looks_whether_its_client_is_there(
-    database: Database, old_database: Database
-) -> None:
+async def test_the_server_looks_whether_its_client_is_there(database, old_database):
     for one in (database, old_database):
         pool = await Pool.open(PostgresSettings(dsn=one.reader_url))
         assert (await pool.fetch(INTERVAL))[0][0] == "2s"

@@ -2,18 +2,15 @@
 
 import json
 import math
-from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack
-from typing import Any
 
 import asyncpg
 import pytest
 
 from bfsql.errors import StoreError
-from bfsql.models import EdgeRecord, GraphRecord, NodeRecord
+from bfsql.models import EdgeRecord, NodeRecord
 from bfsql_postgres import PostgresBackend, PostgresSettings, load_graph
-from bfsql_test_support.servers.database import Database, kept
-from bfsql_test_support.servers.postgres import PostgresServer
+from bfsql_test_support.servers.database import kept
 
 DRUGS = [
     NodeRecord("d:1", "drug", {"name": "Desmopressin", "synonyms": ["DDAVP", "Minirin"]}),
@@ -31,13 +28,11 @@ DRUGS = [
 
 
 @pytest.fixture
-async def opened(database: Database, schema: str) -> AsyncIterator[Any]:
+async def opened(database, schema):
     """Loads records into `schema`, and opens a backend over it by settings."""
     async with AsyncExitStack() as stack:
 
-        async def open_it(
-            records: Sequence[GraphRecord] | None = None, **settings: Any
-        ) -> PostgresBackend:
+        async def open_it(records=None, **settings):
             if records is not None:
                 await load_graph(PostgresSettings(dsn=database.owner_url, schema_=schema), records)
             backend = await PostgresBackend.create(database.reader_url, schema=schema, **settings)
@@ -72,16 +67,14 @@ EXPECTED = [
 ]
 
 
-async def test_a_text_finds_what_bears_it(opened: Any):
+async def test_a_text_finds_what_bears_it(opened):
     backend = await opened(DRUGS)
     for query, ids in EXPECTED:
         found = [stub.id for stub in await backend.search_entities(query)]
         assert found[: len(ids) or 1] == ids, query
 
 
-async def test_a_misspelling_finds_its_entity_where_trigrams_are_there(
-    opened: Any, postgres: PostgresServer
-):
+async def test_a_misspelling_finds_its_entity_where_trigrams_are_there(opened, postgres):
     backend = await opened(DRUGS)
     for query, best in (("desmopresin", "d:1"), ("minirinn", "d:1"), ("cusshing diseas", "p:1")):
         assert [stub.id for stub in await backend.search_entities(query)][:1] == [best]
@@ -94,7 +87,7 @@ async def test_a_misspelling_finds_its_entity_where_trigrams_are_there(
         await without.close()
 
 
-async def test_types_are_filtered_inside_and_only_vectors_make_a_score(opened: Any):
+async def test_types_are_filtered_inside_and_only_vectors_make_a_score(opened):
     backend = await opened(DRUGS)
     found = await backend.search_entities("desmopressin", ["paper", "owl:Thing"])
     assert [(stub.id, stub.entity_type, stub.score) for stub in found] == [("p:1", "paper", None)]
@@ -102,7 +95,7 @@ async def test_types_are_filtered_inside_and_only_vectors_make_a_score(opened: A
     assert await backend.search_entities("desmopressin", ["\0"]) == []
 
 
-async def test_extensions_in_a_schema_of_their_own_are_found(postgres: PostgresServer):
+async def test_extensions_in_a_schema_of_their_own_are_found(postgres):
     async with postgres.database("citext") as database, database.schema() as schema:
         await database.run(
             "CREATE SCHEMA ext",
@@ -132,11 +125,11 @@ STORED = {
 }  # fmt: skip
 
 
-def turned(angle: float) -> list[float]:
+def turned(angle):
     return [3 * math.cos(angle), 3 * math.sin(angle), 0.0]
 
 
-async def stored(owner: asyncpg.Connection, kind: str, pattern: str) -> None:
+async def stored(owner, kind, pattern):
     await owner.execute(f"ALTER TABLE entity DROP embedding, ADD embedding {kind}")
     for entity_id, angle in TURNS.items():
         text = pattern % ", ".join(map(repr, turned(angle)))
@@ -146,13 +139,13 @@ async def stored(owner: asyncpg.Connection, kind: str, pattern: str) -> None:
 
 
 @pytest.fixture(scope="module", params=["vector", "citext"])
-def extended(request: pytest.FixtureRequest, postgres: PostgresServer) -> Iterator[Database]:
+def extended(request, postgres):
     """A database with only pgvector, and one without it."""
     yield from kept(postgres.database(request.param))
 
 
 @pytest.mark.parametrize("kind", STORED)
-async def test_vectors_of_every_type_are_compared(extended: Database, kind: str):
+async def test_vectors_of_every_type_are_compared(extended, kind):
     database = extended
     if "vector" not in database.extensions and "vec" in kind:
         return
@@ -177,22 +170,18 @@ async def test_vectors_of_every_type_are_compared(extended: Database, kind: str)
         await backend.close()
 
 
-async def test_vectors_of_another_length_are_an_error_at_start(
-    opened: Any, owner: asyncpg.Connection
-):
+async def test_vectors_of_another_length_are_an_error_at_start(opened, owner):
     await (await opened(DRUGS)).close()
     await owner.execute("UPDATE entity SET embedding = '[1, 2, 3]'")
     with pytest.raises(StoreError, match=r"have 3 numbers, and .* produces 2"):
         await opened(embedding_fn=lambda text: [1.0, 0.0])
 
 
-async def test_without_a_vector_a_search_goes_by_names_and_the_log_says_so(
-    opened: Any, owner: asyncpg.Connection, caplog: pytest.LogCaptureFixture
-):
+async def test_without_a_vector_a_search_goes_by_names_and_the_log_says_so(opened, owner, caplog):
     await (await opened(DRUGS)).close()
     await owner.execute("UPDATE entity SET embedding = '[1, 2, 3]'")
 
-    async def embed(text: str) -> list[float]:
+    async def embed(text):
         if text == "word":
             return [1.0, 0.0, 0.0]
         raise OSError("no such host")
@@ -203,7 +192,7 @@ async def test_without_a_vector_a_search_goes_by_names_and_the_log_says_so(
     assert "compares names only" in caplog.text
 
 
-async def test_damaged_vectors_are_passed_over(opened: Any, owner: asyncpg.Connection):
+async def test_damaged_vectors_are_passed_over(opened, owner):
     await (await opened(DRUGS)).close()
     await owner.execute("ALTER TABLE entity DROP embedding, ADD embedding json")
     for entity_id, value in (
@@ -217,7 +206,7 @@ async def test_damaged_vectors_are_passed_over(opened: Any, owner: asyncpg.Conne
     assert [s.id for s in await backend.search_entities("nothing of that name")] == ["d:1"]
 
 
-async def test_what_shares_a_rare_word_is_found_where_nothing_has_all_words(opened: Any) -> None:
+async def test_what_shares_a_rare_word_is_found_where_nothing_has_all_words(opened):
     reports = [
         NodeRecord(f"r:{n}", "Report", {"name": f"Report {n} of the centre"}) for n in range(9)
     ]

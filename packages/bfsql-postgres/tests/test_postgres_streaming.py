@@ -1,27 +1,25 @@
 """Rings: small ones by one statement with the types of their ends, large ones by a cursor."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from contextlib import aclosing
-from typing import Any
 
 import asyncpg
 import pytest
 
 from bfsql import call, open_graph
 from bfsql_postgres import PostgresBackend, backend, connection
-from bfsql_test_support.servers.database import Database
 
 Open = Callable[..., Awaitable[PostgresBackend]]
 
 both_ways = pytest.mark.parametrize("pooled", [False, True], ids=["direct", "pooled"])
 
 
-async def rows_of(graph: PostgresBackend, ids: Iterable[str]) -> list[tuple[Any, ...]]:
+async def rows_of(graph, ids):
     return [tuple(row) async for batch in graph.edges_stream(list(ids)) for row in batch]
 
 
-async def assert_typed(graph: PostgresBackend, ids: list[str], *, typed: bool = True) -> None:
+async def assert_typed(graph, ids, *, typed=True):
     """Check that the edges equal those of `edges_batch`, with the types of `get_nodes_batch`."""
     rows = await rows_of(graph, ids)
     ring = sorted(tuple(edge) for edge in await graph.edges_batch(ids))
@@ -51,8 +49,8 @@ CREATE INDEX ON {edges} (subject); CREATE INDEX ON {edges} (object, subject);
 @both_ways
 @pytest.mark.parametrize(("key", "via"), [("text", "text"), ("int", "numeric"), ("uuid", "uuid")])
 async def test_types_of_both_ends_come_with_the_edges_whatever_ids_are(
-    owner: asyncpg.Connection, opened: Open, key: str, via: str, pooled: bool
-) -> None:
+    owner, opened, key, via, pooled
+):
     await owner.execute(TABLES.format(nodes="n", edges="e", key=key, via=via))
     graph = await opened(nodes="n: type=kind", edges="e: predicate=predicate", pooled=pooled)
     ids = [row[0] for row in await owner.fetch("SELECT subject::text FROM e")]
@@ -61,9 +59,7 @@ async def test_types_of_both_ends_come_with_the_edges_whatever_ids_are(
     assert await rows_of(graph, []) == await rows_of(graph, ["no id", "\0"]) == []
 
 
-async def test_the_first_of_several_tables_gives_the_type_and_a_constant_is_one(
-    owner: asyncpg.Connection, opened: Open
-) -> None:
+async def test_the_first_of_several_tables_gives_the_type_and_a_constant_is_one(owner, opened):
     await owner.execute(TABLES.format(nodes="n", edges="e", key="text", via="text"))
     await owner.execute("""
         CREATE TABLE m (id text, kind text); CREATE INDEX ON m (id);
@@ -84,7 +80,7 @@ async def test_the_first_of_several_tables_gives_the_type_and_a_constant_is_one(
         assert [found[i] for i in ("13", "14", "15", "")] == ["Z", "owl:Thing", "It's", None]
 
 
-async def test_merged_entities_have_no_type(owner: asyncpg.Connection, opened: Open) -> None:
+async def test_merged_entities_have_no_type(owner, opened):
     await owner.execute("""
         CREATE TABLE entity (entity_id text PRIMARY KEY, entity_type text, status text);
         CREATE TABLE relationship (subject_id text, predicate text, object_id text);
@@ -114,18 +110,14 @@ async def test_merged_entities_have_no_type(owner: asyncpg.Connection, opened: O
     ],
     ids=["view", "no index of nodes", "no index of edges", "collations", "ends", "types"],
 )
-async def test_what_no_index_finds_comes_without_types(
-    owner: asyncpg.Connection, opened: Open, made: str, node: str
-) -> None:
+async def test_what_no_index_finds_comes_without_types(owner, opened, made, node):
     await owner.execute(TABLES.format(nodes="n", edges="e", key="text", via="text") + made)
     graph = await opened(nodes=f"{node}: type=kind", edges="e: predicate=predicate")
     await assert_typed(graph, [f"{i:032}" for i in range(16)], typed=False)
 
 
 @pytest.mark.parametrize(("key", "via"), [("text", "text"), ("int", "numeric"), ("uuid", "uuid")])
-async def test_nodes_of_several_statements_are_those_of_one(
-    owner: asyncpg.Connection, opened: Open, key: str, via: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_nodes_of_several_statements_are_those_of_one(owner, opened, key, via, monkeypatch):
     await owner.execute(TABLES.format(nodes="n", edges="e", key=key, via=via))
     ids = [row[0] for row in await owner.fetch("SELECT subject::text FROM e")]
     graph = await opened(nodes="n: type=kind", edges="e: predicate=predicate")
@@ -139,7 +131,7 @@ async def test_nodes_of_several_statements_are_those_of_one(
 
 
 @pytest.fixture
-async def hub(owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+async def hub(owner, monkeypatch):
     """A node with 1,000 edges, which counts as a large ring; returns the ids of all nodes."""
     monkeypatch.setattr(backend, "SMALL", 60)
     monkeypatch.setattr(backend, "FEW", 5)
@@ -157,8 +149,8 @@ async def hub(owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch) -> lis
 @both_ways
 @pytest.mark.parametrize("batch", [100, 300])
 async def test_a_large_ring_comes_in_pieces_of_batches_without_types(
-    opened: Open, hub: list[str], pooled: bool, batch: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    opened, hub, pooled, batch, monkeypatch
+):
     monkeypatch.setattr(connection, "BATCH", batch)
     monkeypatch.setattr(connection, "PIECE", 200)
     graph = await opened(pooled=pooled, pool_size=1)
@@ -171,8 +163,8 @@ async def test_a_large_ring_comes_in_pieces_of_batches_without_types(
 
 @both_ways
 async def test_a_ring_that_is_left_half_way_gives_its_connection_back(
-    opened: Open, hub: list[str], pooled: bool, database: Database
-) -> None:
+    opened, hub, pooled, database
+):
     graph = await opened(pooled=pooled, pool_size=1)
     watcher = await asyncpg.connect(database.superuser_url)
     for _ in range(3):
@@ -188,12 +180,10 @@ async def test_a_ring_that_is_left_half_way_gives_its_connection_back(
     assert busy == 0
 
 
-async def test_streams_leave_connections_for_what_is_read_between_their_batches(
-    opened: Open, hub: list[str]
-) -> None:
+async def test_streams_leave_connections_for_what_is_read_between_their_batches(opened, hub):
     graph = await opened(pool_size=2, connect_timeout=5.0)
 
-    async def read() -> int:
+    async def read():
         types = [await graph.get_nodes_batch(hub[:9]) async for _ in graph.edges_stream(["n0"])]
         return len(types)
 
@@ -202,8 +192,8 @@ async def test_streams_leave_connections_for_what_is_read_between_their_batches(
 
 @both_ways
 async def test_a_ring_that_is_cancelled_or_late_half_way_ends_on_the_server(
-    opened: Open, owner: asyncpg.Connection, hub: list[str], pooled: bool, database: Database
-) -> None:
+    opened, owner, hub, pooled, database
+):
     # Its third batch takes a minute.
     await owner.execute("""
         ALTER TABLE relationship RENAME TO quick;
@@ -215,10 +205,10 @@ async def test_a_ring_that_is_cancelled_or_late_half_way_ends_on_the_server(
     sleeping = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
     got: list[int] = []
 
-    async def read() -> None:
+    async def read():
         got.extend([len(rows) async for rows in graph.edges_stream(hub[:6])])
 
-    async def until(number: int) -> None:
+    async def until(number):
         async with asyncio.timeout(30):  # half of what the batch would take
             while await watcher.fetchval(sleeping) != number:  # noqa: ASYNC110 - no event
                 await asyncio.sleep(0.01)
@@ -237,9 +227,7 @@ async def test_a_ring_that_is_cancelled_or_late_half_way_ends_on_the_server(
     await watcher.close()
 
 
-async def test_a_path_begins_at_100_000_entities_of_a_pattern(
-    owner: asyncpg.Connection, opened: Open
-) -> None:
+async def test_a_path_begins_at_100_000_entities_of_a_pattern(owner, opened):
     await owner.execute("""
         CREATE TABLE entity (entity_id text PRIMARY KEY, entity_type text, properties jsonb);
         CREATE TABLE relationship (subject_id text, predicate text, object_id text);

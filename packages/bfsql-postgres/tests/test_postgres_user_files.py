@@ -1,10 +1,7 @@
 """Files as users have them, loaded into Postgres by the command."""
 
-from pathlib import Path
-
 import pytest
 
-from bfsql_test_support.servers.database import Database
 from bfsql_test_support.suites.user_files import ServerFilesSuite, Store
 
 
@@ -12,7 +9,7 @@ class TestUserFiles(ServerFilesSuite):
     ELSEWHERE = "--schema"
 
     @pytest.fixture
-    def store(self, database: Database, schema: str, tmp_path: Path) -> Store:
+    def store(self, database, schema, tmp_path):
         url = tmp_path / "owner.url"
         url.write_text(database.owner_url, encoding="utf-8")
         return Store(("--backend", "postgres", "--schema", schema, "--dsn-file", str(url)))

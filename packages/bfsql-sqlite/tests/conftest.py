@@ -1,7 +1,6 @@
 """Fixtures that load and open graphs."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from pathlib import Path
+from collections.abc import Awaitable, Callable, Iterable
 
 import pytest
 
@@ -13,22 +12,22 @@ Open = Callable[[Iterable[GraphRecord]], Awaitable[SqliteBackend]]
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> Path:
+def file(tmp_path):
     return tmp_path / "graph.db"
 
 
 @pytest.fixture
-def load(file: Path) -> Load:
+def load(file):
     """Loads records into `file`."""
     return lambda records: load_graph(SqliteSettings(path=file), records)
 
 
 @pytest.fixture
-async def opened(tmp_path: Path) -> AsyncIterator[Open]:
+async def opened(tmp_path):
     """Opens a backend over records, and closes it after the test."""
     backends: list[SqliteBackend] = []
 
-    async def open_records(records: Iterable[GraphRecord]) -> SqliteBackend:
+    async def open_records(records):
         path = tmp_path / f"graph-{len(backends)}.db"
         await load_graph(SqliteSettings(path=path), records)
         backends.append(await SqliteBackend.create(path=path, connections=2))

@@ -1,7 +1,6 @@
 """Edges in packed arrays: they are read as written at every cut, and damage is detected."""
 
 import sqlite3
-from collections.abc import Iterator
 from contextlib import closing
 
 import numpy as np
@@ -9,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bfsql.models import EdgeDirection
 from bfsql_sqlite import adjacency, edge_tables
 from bfsql_sqlite.adjacency import WHOLE, Adjacency, NumberedEdgeFilter
 from bfsql_sqlite.edge_tables import write_edges, write_types
@@ -30,7 +28,7 @@ TRIPLES = st.frozensets(
 
 
 @pytest.fixture
-def short_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+def short_rows(monkeypatch):
     """Rows so short that a small graph has many of them."""
     for module in (adjacency, edge_tables):
         monkeypatch.setattr(module, "ENTRIES", 3)
@@ -41,14 +39,12 @@ def short_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(adjacency, "_LISTS_AT_ONCE", 4)
 
 
-def chunks(triples: list[Triple], length: int) -> Iterator[np.ndarray]:
+def chunks(triples, length):
     for start in range(0, len(triples), length):
         yield np.array(triples[start : start + length], np.int32)
 
 
-def written(
-    triples: frozenset[Triple], lacking: frozenset[int] = frozenset(), length: int = 5
-) -> sqlite3.Connection:
+def written(triples, lacking=frozenset(), length=5):
     graph = sqlite3.connect(":memory:")
     graph.executescript(
         f"{edge_tables.TABLES} CREATE TABLE node (n INTEGER PRIMARY KEY, t INTEGER);"
@@ -70,9 +66,7 @@ def written(
     return graph
 
 
-def ring(
-    graph: sqlite3.Connection, nodes: list[int], part: NumberedEdgeFilter = WHOLE
-) -> list[Triple]:
+def ring(graph, nodes, part=WHOLE):
     edges = Adjacency.of(graph)
     assert len(edges.types(graph)) == NODES
     found: list[Triple] = []
@@ -84,7 +78,7 @@ def ring(
     return found
 
 
-def small_ring(edges: Adjacency, graph: sqlite3.Connection, nodes: list[int]) -> list[Triple]:
+def small_ring(edges, graph, nodes):
     found = edges.small_ring(graph, nodes)
     assert found is not None
     assert {column.dtype for column in found} == {np.dtype(np.int32)}
@@ -99,9 +93,7 @@ def small_ring(edges: Adjacency, graph: sqlite3.Connection, nodes: list[int]) ->
 )
 @settings(deadline=None)
 @pytest.mark.usefixtures("short_rows")
-def test_a_ring_has_each_edge_of_its_nodes_once(
-    triples: frozenset[Triple], asked: set[int], lacking: frozenset[int], length: int
-) -> None:
+def test_a_ring_has_each_edge_of_its_nodes_once(triples, asked, lacking, length):
     with closing(written(triples, lacking, length)) as graph:
         edges = Adjacency.of(graph)
         assert (edges.nodes, edges.edges) == (NODES, len(triples))
@@ -125,14 +117,8 @@ def test_a_ring_has_each_edge_of_its_nodes_once(
 @settings(deadline=None)
 @pytest.mark.usefixtures("short_rows")
 def test_a_part_of_a_ring_is_what_is_left_of_the_whole(
-    *,
-    triples: frozenset[Triple],
-    asked: set[int],
-    predicates: set[int] | None,
-    direction: EdgeDirection | None,
-    small: int,
-    long: int,
-) -> None:
+    *, triples, asked, predicates, direction, small, long
+):
     kept = {"out": {0}, "in": {2}, None: {0, 2}}[direction]
     expected = sorted(
         one
@@ -154,7 +140,7 @@ def test_a_part_of_a_ring_is_what_is_left_of_the_whole(
             assert sorted(zip(*columns, strict=True)) == expected
 
 
-def test_a_rare_predicate_of_a_hub_is_found_without_reading_the_hub() -> None:
+def test_a_rare_predicate_of_a_hub_is_found_without_reading_the_hub():
     count, rare = 100_000, 5
     ends = np.arange(count)
     triples = np.stack([ends, np.where(ends < rare, 1, 2), ends * 0], 1).astype(np.int32)
@@ -176,9 +162,7 @@ def test_a_rare_predicate_of_a_hub_is_found_without_reading_the_hub() -> None:
 @settings(deadline=None)
 @pytest.mark.usefixtures("short_rows")
 @pytest.mark.parametrize("small", [0, 1, 100])
-def test_edges_are_found_by_what_they_join(
-    triples: frozenset[Triple], asked: frozenset[Triple], small: int
-) -> None:
+def test_edges_are_found_by_what_they_join(triples, asked, small):
     with pytest.MonkeyPatch.context() as patch, closing(written(triples)) as graph:
         patch.setattr(adjacency, "SMALL", small)
         edges = Adjacency.of(graph)
@@ -186,7 +170,7 @@ def test_edges_are_found_by_what_they_join(
         assert edges.numbers(graph, asked) == expected
 
 
-def test_more_edges_than_a_batch_of_the_usual_size_come_in_several() -> None:
+def test_more_edges_than_a_batch_of_the_usual_size_come_in_several():
     count = adjacency.BATCH_EDGES + 10
     triples = np.stack([np.zeros(count), np.zeros(count), np.arange(count)], 1).astype(np.int32)
     with closing(sqlite3.connect(":memory:")) as graph:
@@ -202,7 +186,7 @@ def test_more_edges_than_a_batch_of_the_usual_size_come_in_several() -> None:
         assert edges.ranges(graph, lists).total == count
 
 
-def test_predicates_and_types_have_the_width_that_they_need() -> None:
+def test_predicates_and_types_have_the_width_that_they_need():
     widths = [edge_tables.width(n).itemsize for n in (0, 128, 129, 32_768, 32_769, 1_000_000)]
     assert widths == [1, 1, 2, 2, 4, 4]
 
@@ -227,7 +211,7 @@ def test_predicates_and_types_have_the_width_that_they_need() -> None:
     ],
 )
 @pytest.mark.usefixtures("short_rows")
-def test_damage_is_an_error_of_the_file(damage: str) -> None:
+def test_damage_is_an_error_of_the_file(damage):
     triples = frozenset((n, n % 3, 10 - n) for n in range(11))
     with closing(written(triples)) as graph:
         assert len(ring(graph, list(range(NODES)))) == 11
@@ -244,7 +228,7 @@ def test_damage_is_an_error_of_the_file(damage: str) -> None:
 
 
 @pytest.mark.usefixtures("short_rows")
-def test_lists_that_overlap_are_an_error_of_the_file() -> None:
+def test_lists_that_overlap_are_an_error_of_the_file():
     with closing(written(frozenset((n, n % 3, 10 - n) for n in range(11)))) as graph:
         graph.execute("UPDATE offsets SET base = base - 2 WHERE k = 1")
         with pytest.raises(Damaged):

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bfsql.memory import MemoryBackend
-from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, NodeRecord
+from bfsql.models import EdgeRecord, EvidenceRecord, NodeRecord
 from bfsql_sqlite import SqliteBackend, SqliteSettings, load_graph
 from bfsql_test_support.suites.agreement import TEXTS, assert_agreed, graphs, values
 
@@ -24,9 +24,7 @@ RECORDS = graphs(
 
 @given(RECORDS)
 @settings(deadline=None, max_examples=80, suppress_health_check=list(HealthCheck))
-async def test_the_file_and_the_reference_tell_the_same_of_every_graph(
-    records: list[GraphRecord],
-) -> None:
+async def test_the_file_and_the_reference_tell_the_same_of_every_graph(records):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "graph.db"
         report = await load_graph(SqliteSettings(path=path), records)

@@ -5,12 +5,11 @@ import sqlite3
 import tempfile
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 
 from bfsql_sqlite import SqliteSettings, load_graph
-from bfsql_test_support.successive_loads import SeveralLoads, several_loads
+from bfsql_test_support.successive_loads import several_loads
 
 CONTENTS = [
     "SELECT * FROM node ORDER BY n",
@@ -28,12 +27,12 @@ CONTENTS = [
 """All contents on which answers depend."""
 
 
-def contents(path: Path) -> list[list[tuple[Any, ...]]]:
+def contents(path):
     with closing(sqlite3.connect(path)) as graph:
         return [[tuple(map(plain, row)) for row in graph.execute(query)] for query in CONTENTS]
 
 
-def plain(value: Any) -> Any:
+def plain(value):
     """Metadata with sorted keys, as in answers."""
     if isinstance(value, str) and value.startswith("{"):
         return json.dumps(json.loads(value), sort_keys=True)
@@ -42,7 +41,7 @@ def plain(value: Any) -> Any:
 
 @given(several_loads(12))
 @settings(deadline=None, max_examples=12, suppress_health_check=list(HealthCheck))
-async def test_several_loads_make_the_file_that_one_load_makes(several: SeveralLoads) -> None:
+async def test_several_loads_make_the_file_that_one_load_makes(several):
     with tempfile.TemporaryDirectory() as folder:
         apart, together = Path(folder, "apart.db"), Path(folder, "together.db")
         for load in several.loads:

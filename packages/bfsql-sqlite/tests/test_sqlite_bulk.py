@@ -7,7 +7,6 @@ import json
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -30,7 +29,6 @@ from bfsql.sources.files import ZSTD
 from bfsql_sqlite import SqliteSettings, bulk, load_graph
 from bfsql_sqlite.bulk import RECORD_BY_RECORD
 from bfsql_sqlite.bulk_graph import BulkGraph
-from bfsql_sqlite.bulk_table import BulkTable
 from bfsql_sqlite.plugin import plugin
 
 zstd = importlib.import_module(ZSTD)
@@ -39,9 +37,7 @@ CREATING = LoadOptions(LoadMode.REPLACE, create_nodes=True, default_type="Node")
 Outcome = tuple[dict[str, list[Any]], dict[str, Any]] | str
 
 
-def outcome(
-    paths: Sequence[Path], options: SourceOptions, how: LoadOptions, file: Path, bulk: bool
-) -> Outcome:
+def outcome(paths, options, how, file, bulk):
     """The contents of the file's tables and the report, or the error.
 
     In mode APPEND, the first path is loaded into the file beforehand.
@@ -67,7 +63,7 @@ def outcome(
     return content(file), asdict(report) | {"place": "", "backup": ""}
 
 
-def content(file: Path) -> dict[str, list[Any]]:
+def content(file):
     with closing(sqlite3.connect(file)) as connection:
         names = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
         return {
@@ -76,11 +72,11 @@ def content(file: Path) -> dict[str, list[Any]]:
         }
 
 
-def names(folder: Path) -> list[str]:
+def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-def plain(name: str, rows: Iterator[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+def plain(name, rows):
     """Rows with metadata as values, without the load's identity and what bare records lack."""
     if name == "meta":
         return (row for row in rows if row[0] not in {"load", "name_keys"})
@@ -89,12 +85,12 @@ def plain(name: str, rows: Iterator[tuple[Any, ...]]) -> Iterator[tuple[Any, ...
     return rows
 
 
-def check(folder: Path, *paths: Path, how: LoadOptions = CREATING, **options: Any) -> bool:
+def check(folder, *paths, how=CREATING, **options):
     """Whether a table was read in bulk; checks that record by record gives the same outcome."""
     given, done = SourceOptions(**options), []
     real = bulk._Load._in_bulk
 
-    def in_bulk(*args: Any) -> BulkTable | None:
+    def in_bulk(*args):
         done.append(real(*args))
         return done[-1]
 
@@ -104,7 +100,7 @@ def check(folder: Path, *paths: Path, how: LoadOptions = CREATING, **options: An
     return any(table is not None for table in done)
 
 
-def test_two_tables(tmp_path: Path) -> None:
+def test_two_tables(tmp_path):
     nodes, edges = tmp_path / "nodes.csv", tmp_path / "edges.csv"
     nodes.write_text(
         'id,type,name,mass\na,Drug,"Aspirin, ""the"" one",1.50\nb,,Ä,\n\na,Drug,Acetyl,2\n'
@@ -117,7 +113,7 @@ def test_two_tables(tmp_path: Path) -> None:
     assert check(tmp_path, nodes, edges)
 
 
-def test_texts_that_are_read_as_empty_are_counted_in_bulk(tmp_path: Path) -> None:
+def test_texts_that_are_read_as_empty_are_counted_in_bulk(tmp_path):
     nodes, edges = tmp_path / "nodes.csv", tmp_path / "edges.csv"
     nodes.write_text("id,type,name\na,t,None\nb,NaN,null\nb,t,None\nc,t,C\n", encoding="utf-8")
     edges.write_text("from,rel,to\na,None,b\nnull,None,b\na,,b\nc,p,b\n", encoding="utf-8")
@@ -135,7 +131,7 @@ def test_texts_that_are_read_as_empty_are_counted_in_bulk(tmp_path: Path) -> Non
     ]
 
 
-def test_a_path_is_no_pattern(tmp_path: Path) -> None:
+def test_a_path_is_no_pattern(tmp_path):
     folder = tmp_path / "[ab]*?'{x}"
     folder.mkdir()
     (tmp_path / "a1").mkdir()
@@ -150,9 +146,7 @@ def test_a_path_is_no_pattern(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
 @pytest.mark.parametrize(("end", "pack"), [("\n", "gz"), ("\r\n", "zst")])
-def test_tables_that_are_packed_or_in_another_encoding(
-    tmp_path: Path, encoding: str, end: str, pack: str
-) -> None:
+def test_tables_that_are_packed_or_in_another_encoding(tmp_path, encoding, end, pack):
     table = tmp_path / f"t.tsv.{pack}"
     compress = {"gz": gzip.compress, "zst": zstd.compress}[pack]
     rows = ["subject\tobject\tnote", "ä\tb\t1", "b\tä", "", "x\ty\t\tz", '"q"\tb\t"a\tb"']
@@ -160,7 +154,7 @@ def test_tables_that_are_packed_or_in_another_encoding(
     assert check(tmp_path, table, encoding=None if encoding == "utf-16" else encoding)
 
 
-def test_a_header_in_a_file_of_its_own_and_ids_in_groups(tmp_path: Path) -> None:
+def test_a_header_in_a_file_of_its_own_and_ids_in_groups(tmp_path):
     contents = {
         "people-header.csv": "id:ID(P),name,age:int,tags:string[],:LABEL\n",
         "people.csv": "1,Ann,041,a;b,Person;Boss\n2,Bo,x,,Person\n",
@@ -172,7 +166,7 @@ def test_a_header_in_a_file_of_its_own_and_ids_in_groups(tmp_path: Path) -> None
     assert check(tmp_path, *(tmp_path / name for name in contents))
 
 
-def test_what_the_reader_of_records_reads(tmp_path: Path) -> None:
+def test_what_the_reader_of_records_reads(tmp_path):
     table, graph = tmp_path / "t.csv", tmp_path / "g.gml"
     table.write_text("id,name\na,b\n")
     graph.write_text('graph [ node [ id 1 label "a" ] ]')
@@ -187,21 +181,21 @@ def test_what_the_reader_of_records_reads(tmp_path: Path) -> None:
     assert not check(tmp_path, table, how=replace(CREATING, strict=True))
 
 
-def test_a_table_of_edges_with_evidence(tmp_path: Path) -> None:
+def test_a_table_of_edges_with_evidence(tmp_path):
     edges = tmp_path / "e.csv"
     rows = ["subject,object,provenance", "a,b,said so", "a,b,", "a,b,said so", "a,c,x", "b,c,"]
     edges.write_text("\n".join(rows))
     assert check(tmp_path, edges)
 
 
-def test_refusals_are_those_of_the_first_lines(tmp_path: Path) -> None:
+def test_refusals_are_those_of_the_first_lines(tmp_path):
     table = tmp_path / "t.csv"
     rows = ["id,type,name", *(f"{'' if i % 3 else i},T{',' * (i % 4)}x" for i in range(500))]
     table.write_text("\n".join(rows))
     assert check(tmp_path, table)
 
 
-def test_records_of_one_edge_in_several_batches(tmp_path: Path) -> None:
+def test_records_of_one_edge_in_several_batches(tmp_path):
     one, two = tmp_path / "1.csv", tmp_path / "2.csv"
     one.write_text("subject,object,w\n" + "a,b,1\na,b,2\na,c,\n" * 20)
     two.write_text("subject,object\n" + "a,b\na,d\nb,b\n" * 20)
@@ -210,7 +204,7 @@ def test_records_of_one_edge_in_several_batches(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_is_added_to_a_graph(tmp_path: Path) -> None:
+def test_what_is_added_to_a_graph(tmp_path):
     nodes, edges, more = (tmp_path / name for name in ("n.csv", "e.jsonl", "m.csv"))
     nodes.write_text("id,type,name,mass\na,Drug,Aspirin,1\nb,,Ä,\n")
     edges.write_text('{"subject": "b", "predicate": "p", "object": "a", "w": [1, {"k": null}]}\n')
@@ -224,13 +218,13 @@ def test_what_is_added_to_a_graph(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("phase", ["reading", "merging", "writing"])
-async def test_a_load_that_is_cancelled_leaves_the_old_file(tmp_path: Path, phase: str) -> None:
+async def test_a_load_that_is_cancelled_leaves_the_old_file(tmp_path, phase):
     table, file = tmp_path / "t.csv", tmp_path / "graph.db"
     table.write_text("subject,object\n" + "".join(f"{i},{i % 5000}\n" for i in range(300_000)))
     file.touch()
     begun, loop = asyncio.Event(), asyncio.get_running_loop()
 
-    def progress(now: str, _: float | None) -> None:
+    def progress(now, _):
         if now == phase:
             loop.call_soon_threadsafe(begun.set)
 
@@ -246,7 +240,7 @@ async def test_a_load_that_is_cancelled_leaves_the_old_file(tmp_path: Path, phas
     assert names(tmp_path) == ["graph.db", "t.csv"]
 
 
-def test_a_disk_that_is_full_is_reported_and_leaves_the_old_file(tmp_path: Path) -> None:
+def test_a_disk_that_is_full_is_reported_and_leaves_the_old_file(tmp_path):
     pytest.importorskip("resource", reason="limits on a file's size are a matter of POSIX")
     table, file = tmp_path / "t.csv", tmp_path / "graph.db"
     table.write_text("subject,object\n" + "".join(f"{i},{i % 5000}\n" for i in range(100_000)))
@@ -272,9 +266,7 @@ main()
     assert names(tmp_path) == ["graph.db", "t.csv"]
 
 
-def test_a_disk_that_is_full_when_duckdb_spills_is_reported_and_leaves_the_old_file(
-    tmp_path: Path,
-) -> None:
+def test_a_disk_that_is_full_when_duckdb_spills_is_reported_and_leaves_the_old_file(tmp_path):
     pytest.importorskip("resource", reason="limits on a file's size are a matter of POSIX")
     table, file = tmp_path / "t.csv", tmp_path / "graph.db"
     table.write_text("subject,object\n" + "".join(f"{i},{i % 5000}\n" for i in range(300_000)))
@@ -311,7 +303,7 @@ main()
     assert names(tmp_path) == ["graph.db", "t.csv"]
 
 
-def notes(folder: Path, *paths: Path, how: LoadOptions = CREATING) -> list[list[str]]:
+def notes(folder, *paths, how=CREATING):
     """The report's notes for each table."""
     reading = Reading(plugin, paths, how=how)
     file = SqliteSettings(path=folder / "graph.db")
@@ -319,7 +311,7 @@ def notes(folder: Path, *paths: Path, how: LoadOptions = CREATING) -> list[list[
     return [source.notes for source in report.sources]
 
 
-def test_the_report_tells_why_tables_are_read_record_by_record(tmp_path: Path) -> None:
+def test_the_report_tells_why_tables_are_read_record_by_record(tmp_path):
     nodes, edges = tmp_path / "nodes.csv", tmp_path / "edges.csv"
     nodes.write_text("id,type\na,T\nb,T\n")
     edges.write_text("subject,object\na,b\n")
@@ -332,7 +324,7 @@ def test_the_report_tells_why_tables_are_read_record_by_record(tmp_path: Path) -
     edges.write_text("subject,object\na,b\n")
     real, done = BulkGraph.number, []
 
-    def number(graph: BulkGraph) -> None:
+    def number(graph):
         done.append(graph)
         real(graph)
         if len(done) == 1:
@@ -344,7 +336,7 @@ def test_the_report_tells_why_tables_are_read_record_by_record(tmp_path: Path) -
     assert none == []
 
 
-def test_memory_that_does_not_suffice_is_reported_and_leaves_the_old_file(tmp_path: Path) -> None:
+def test_memory_that_does_not_suffice_is_reported_and_leaves_the_old_file(tmp_path):
     table, file = tmp_path / "t.jsonl", tmp_path / "graph.db"
     table.write_text('{"id": "a"}\n')
     file.touch()
@@ -391,7 +383,7 @@ HEADERS = [
 
 
 @st.composite
-def tables(draw: st.DrawFn) -> tuple[str, bytes]:
+def tables(draw):
     """The file suffix and the content of a table."""
     tabs = draw(st.booleans())
     separator = "\t" if tabs else draw(st.sampled_from(",,,;|"))
@@ -437,7 +429,7 @@ ODD_LINES = st.sampled_from(
 
 
 @st.composite
-def json_tables(draw: st.DrawFn) -> tuple[str, bytes]:
+def json_tables(draw):
     """The same for JSONL."""
     header = draw(st.sampled_from(HEADERS[:9] + HEADERS[-2:]))
     row, texts = (st.fixed_dictionaries(dict.fromkeys(header, some)) for some in (VALUES, TEXTS))
@@ -479,7 +471,7 @@ COLUMNS: list[tuple[pa.DataType, st.SearchStrategy[Any]]] = [
 
 
 @st.composite
-def parquet_tables(draw: st.DrawFn) -> tuple[str, bytes]:
+def parquet_tables(draw):
     """The same for Parquet."""
     header = draw(st.sampled_from(HEADERS[:4] + HEADERS[6:10] + HEADERS[-2:]))
     count = draw(st.integers(0, 12))
@@ -502,13 +494,7 @@ def parquet_tables(draw: st.DrawFn) -> tuple[str, bytes]:
     st.sampled_from([3, 50, 1_000_000]),
 )
 @settings(deadline=None, max_examples=12, suppress_health_check=list(HealthCheck))
-def test_whatever_the_tables_are(
-    contents: list[tuple[str, bytes]],
-    flags: tuple[bool, bool],
-    default_type: str,
-    strict: bool,
-    batch: int,
-) -> None:
+def test_whatever_the_tables_are(contents, flags, default_type, strict, batch):
     append, create = flags
     mode = LoadMode.APPEND if append and len(contents) > 1 else LoadMode.REPLACE
     how = LoadOptions(mode, create_nodes=create, default_type=default_type or "Node", strict=strict)

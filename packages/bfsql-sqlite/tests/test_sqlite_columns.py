@@ -1,12 +1,10 @@
 """The columns of a file: large rings, truncated files and timeouts."""
-# ruff: noqa: ASYNC240 - a test waits for its files
 
 import asyncio
 import os
 import random
 from collections import Counter
 from contextlib import aclosing, suppress
-from pathlib import Path
 from threading import Event
 
 import numpy as np
@@ -31,21 +29,21 @@ GRAPH = [
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made(tmp_path_factory):
     path = tmp_path_factory.mktemp("columns") / "graph.db"
     asyncio.run(load_graph(SqliteSettings(path=path), GRAPH))
     return path
 
 
 @pytest.fixture
-def file(made: Path, tmp_path: Path) -> Path:
+def file(made, tmp_path):
     """A copy that a test may damage."""
     path = tmp_path / "graph.db"
     path.write_bytes(made.read_bytes())
     return path
 
 
-async def edges_of(backend: SqliteBackend, ids: list[str]) -> list[tuple[str, str, str]]:
+async def edges_of(backend, ids):
     columns = backend.columns()
     found = [one.handle for one in await columns.find(ids) if one]
     edges = []
@@ -57,7 +55,7 @@ async def edges_of(backend: SqliteBackend, ids: list[str]) -> list[tuple[str, st
     return edges
 
 
-async def test_handles_are_in_order_of_ids_and_types_are_known(made: Path) -> None:
+async def test_handles_are_in_order_of_ids_and_types_are_known(made):
     backend = await SqliteBackend.create(path=made, connections=1)
     columns = backend.columns()
     handles = np.arange(columns.size, dtype=np.int32)
@@ -71,9 +69,7 @@ async def test_handles_are_in_order_of_ids_and_types_are_known(made: Path) -> No
     await backend.close()
 
 
-async def test_a_hub_comes_in_batches_with_each_edge_once(
-    made: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_hub_comes_in_batches_with_each_edge_once(made, monkeypatch):
     monkeypatch.setattr(adjacency, "BATCH_EDGES", 300)
     backend = await SqliteBackend.create(path=made, connections=2)
     (hub,) = await backend.columns().find(["n00007"])
@@ -92,13 +88,11 @@ async def test_a_hub_comes_in_batches_with_each_edge_once(
     await backend.close()
 
 
-async def test_a_small_ring_costs_one_thread_hop(
-    made: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_small_ring_costs_one_thread_hop(made, monkeypatch):
     backend = await SqliteBackend.create(path=made, connections=1)
     runs, run = [], Pool.run
 
-    async def counted(pool: Pool, work, size):
+    async def counted(pool, work, size):
         runs.append(work)
         return await run(pool, work, size)
 
@@ -108,15 +102,13 @@ async def test_a_small_ring_costs_one_thread_hop(
     await backend.close()
 
 
-async def test_a_batch_is_read_while_the_one_before_is_used(
-    made: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_batch_is_read_while_the_one_before_is_used(made, monkeypatch):
     monkeypatch.setattr(adjacency, "BATCH_EDGES", 300)
     backend = await SqliteBackend.create(path=made, connections=1)
     loop, begun, ahead, ended = asyncio.get_running_loop(), [], asyncio.Event(), Event()
     work_of = Pool._work
 
-    def watched(pool: Pool, *work):
+    def watched(pool, *work):
         begun.append(work)
         if len(begun) == 3:  # after the plan and the first batch
             loop.call_soon_threadsafe(ahead.set)
@@ -135,13 +127,11 @@ async def test_a_batch_is_read_while_the_one_before_is_used(
     assert len(begun) == 3
 
 
-async def test_a_deadline_stops_between_two_batches(
-    made: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_deadline_stops_between_two_batches(made, monkeypatch):
     monkeypatch.setattr(adjacency, "BATCH_EDGES", 10)
     backend = await SqliteBackend.create(path=made, connections=1)
 
-    async def slowly() -> None:
+    async def slowly():
         async for _ in backend.columns().rings(np.arange(3_000, dtype=np.int32)):
             await asyncio.sleep(0.05)
 
@@ -152,9 +142,7 @@ async def test_a_deadline_stops_between_two_batches(
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 0.999])
-async def test_a_file_that_is_cut_short_while_it_is_served_is_an_error(
-    file: Path, share: float
-) -> None:
+async def test_a_file_that_is_cut_short_while_it_is_served_is_an_error(file, share):
     backend = await SqliteBackend.create(path=file, connections=1)
     some = [f"n{i:05}" for i in range(0, 3_000, 100)]
     await edges_of(backend, some)
@@ -168,9 +156,7 @@ async def test_a_file_that_is_cut_short_while_it_is_served_is_an_error(
 
 
 @pytest.mark.parametrize("seed", range(8))
-async def test_overwritten_bytes_give_an_error_of_the_store_or_an_answer(
-    file: Path, seed: int
-) -> None:
+async def test_overwritten_bytes_give_an_error_of_the_store_or_an_answer(file, seed):
     chance = random.Random(seed)
     content = bytearray(file.read_bytes())
     for _ in range(60):
@@ -191,7 +177,7 @@ async def test_overwritten_bytes_give_an_error_of_the_store_or_an_answer(
     await backend.close()
 
 
-async def test_the_ring_of_nodes_without_edges_is_empty(tmp_path: Path) -> None:
+async def test_the_ring_of_nodes_without_edges_is_empty(tmp_path):
     settings = SqliteSettings(path=tmp_path / "graph.db")
     await load_graph(settings, [NodeRecord("a", "T"), NodeRecord("b", "T")])
     backend = await SqliteBackend.open(settings)
@@ -222,9 +208,7 @@ async def test_an_answer_of_the_whole_graph_is_not_reused_where_a_hook_hides_pro
         assert answer.content["facets"]["salary"]["count"] == 0
 
 
-async def test_a_name_of_many_that_is_asked_twice_is_ambiguous_and_not_damage(
-    tmp_path: Path,
-) -> None:
+async def test_a_name_of_many_that_is_asked_twice_is_ambiguous_and_not_damage(tmp_path):
     namesakes = [NodeRecord(f"m{i}", "T", {"name": "Ada"}) for i in range(12)]
     edges = [EdgeRecord(f"m{i}", "IN", f"p{i}") for i in range(12)]
     places = [NodeRecord(f"p{i}", "Place", {"name": f"place {i}"}) for i in range(12)]

@@ -1,14 +1,11 @@
 """The conformance kit on the embedded store."""
 
-import sqlite3
 import stat
 import tempfile
-from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from bfsql.models import GraphRecord
 from bfsql_sqlite import SqliteBackend, SqliteSettings, load_graph
 from bfsql_test_support.suites.conformance import WatchedSuite, closing
 from bfsql_test_support.suites.shared_load import LoadedTogether
@@ -19,19 +16,19 @@ from bfsql_testing.conformance import EVERYTHING
 class Watched:
     """A connection that records the texts of its statements, without their values."""
 
-    def __init__(self, connection: sqlite3.Connection, texts: list[str]) -> None:
+    def __init__(self, connection, texts):
         self._connection = connection
         self._texts = texts
 
-    def execute(self, text: str, *values: Any) -> sqlite3.Cursor:
+    def execute(self, text, *values):
         self._texts.append(text)
         return self._connection.execute(text, *values)
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name):
         return getattr(self._connection, name)
 
 
-def allow(path: Path, mode: int) -> None:
+def allow(path, mode):
     """Set the mode of a file, and give its folder rights that permit as much."""
     path.parent.chmod(stat.S_IRWXU)
     path.chmod(mode)
@@ -39,7 +36,7 @@ def allow(path: Path, mode: int) -> None:
 
 
 @asynccontextmanager
-async def opened(records: Sequence[GraphRecord], mode: int) -> AsyncIterator[SqliteBackend]:
+async def opened(records, mode):
     """A backend over the records, in a file of this mode, in a folder that permits as much."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "graph.db"
@@ -56,7 +53,7 @@ class TestSqlite(LoadedTogether, WatchedSuite):
     keeps = EVERYTHING - {Kind.BINARY}
 
     @asynccontextmanager
-    async def backend_with(self, records: Sequence[GraphRecord]) -> AsyncIterator[SqliteBackend]:
+    async def backend_with(self, records):
         self.texts = []
         async with opened(records, stat.S_IRUSR | stat.S_IWUSR) as backend:
             pool: Any = backend._pool
@@ -67,5 +64,5 @@ class TestSqlite(LoadedTogether, WatchedSuite):
                 pool._idle.put(connection)
             yield backend
 
-    def read_only_with(self, records: Sequence[GraphRecord]) -> Any:
+    def read_only_with(self, records):
         return opened(records, stat.S_IRUSR)

@@ -5,9 +5,7 @@ import gc
 import random
 import sqlite3
 import tracemalloc
-from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
-from pathlib import Path
 
 import pytest
 
@@ -53,7 +51,7 @@ VALUES = [
 PAGE = 4096
 
 
-def records() -> Iterator[NodeRecord | EdgeRecord | EvidenceRecord]:
+def records():
     for i in range(40):
         known = {"name": f"Person {i}", "score": i % 7, "note": f"note {i}", "born": f"20{i:02}"}
         yield NodeRecord(f"p{i}", "person", known)
@@ -66,14 +64,14 @@ def records() -> Iterator[NodeRecord | EdgeRecord | EvidenceRecord]:
 
 
 @pytest.fixture(scope="module")
-def graph(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+def graph(tmp_path_factory):
     """The content of a small graph file."""
     path = tmp_path_factory.mktemp("graph") / "graph.db"
     asyncio.run(load_graph(SqliteSettings(path=path), records()))
     return path.read_bytes()
 
 
-async def complaints(path: Path) -> list[str]:
+async def complaints(path):
     """The errors of a file in all calls, each of which has to be one that its reader can act on."""
     found = []
     try:
@@ -91,7 +89,7 @@ async def complaints(path: Path) -> list[str]:
     return found
 
 
-def altered(path: Path, content: bytes, *statements: str) -> None:
+def altered(path, content, *statements):
     """Write a graph, then change it by statements, where its constraints allow it."""
     path.write_bytes(content)
     with closing(sqlite3.connect(path)) as connection:
@@ -101,21 +99,21 @@ def altered(path: Path, content: bytes, *statements: str) -> None:
         connection.commit()
 
 
-def columns(path: Path) -> list[tuple[str, str]]:
+def columns(path):
     """Each table with each of its columns."""
     query = "SELECT m.name, c.name FROM sqlite_master AS m, pragma_table_info(m.name) AS c"
     with closing(sqlite3.connect(path)) as connection:
         return connection.execute(f"{query} WHERE m.type = 'table'").fetchall()
 
 
-def flipped(path: Path, content: bytes, chance: random.Random) -> None:
+def flipped(path, content, chance):
     at, changed = chance.randrange(len(content)), bytearray(content)
     end = min(len(content), at + chance.choice([1, 8, 200]))
     changed[at:end] = chance.choice([b"\0", b"\xff", bytes([chance.randrange(256)])]) * (end - at)
     path.write_bytes(changed if chance.random() < 0.9 else changed[:at])
 
 
-def overwritten(path: Path, content: bytes, chance: random.Random) -> None:
+def overwritten(path, content, chance):
     path.write_bytes(content)
     table, column = chance.choice(columns(path))
     value, rest = (
@@ -127,9 +125,7 @@ def overwritten(path: Path, content: bytes, chance: random.Random) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("damage", [flipped, overwritten])
-async def test_every_call_on_a_damaged_file_answers_or_says_so(
-    graph: bytes, tmp_path: Path, damage: Callable[[Path, bytes, random.Random], None]
-) -> None:
+async def test_every_call_on_a_damaged_file_answers_or_says_so(graph, tmp_path, damage):
     path, chance, noticed = tmp_path / "graph.db", random.Random(7), 0
     path.write_bytes(graph)
     assert await complaints(path) == []
@@ -158,9 +154,7 @@ async def test_every_call_on_a_damaged_file_answers_or_says_so(
         "UPDATE meta SET value = '1' WHERE key = 'nodes'",
     ],
 )
-async def test_a_schema_that_cannot_be_is_said_and_takes_no_memory(
-    graph: bytes, tmp_path: Path, statement: str
-) -> None:
+async def test_a_schema_that_cannot_be_is_said_and_takes_no_memory(graph, tmp_path, statement):
     path = tmp_path / "graph.db"
     altered(path, graph, statement)
     tracemalloc.start()
@@ -173,9 +167,7 @@ async def test_a_schema_that_cannot_be_is_said_and_takes_no_memory(
     assert f"bfsql load SOURCE --path {path} --replace" in complaint
 
 
-async def test_damaged_properties_fail_the_schema_that_would_show_them(
-    graph: bytes, tmp_path: Path
-) -> None:
+async def test_damaged_properties_fail_the_schema_that_would_show_them(graph, tmp_path):
     path = tmp_path / "graph.db"
     altered(path, graph, "UPDATE detail SET metadata = '[1]' WHERE n = 70")
     async with open_graph("sqlite", path=path) as opened:
@@ -185,7 +177,7 @@ async def test_damaged_properties_fail_the_schema_that_would_show_them(
         assert "person" in (await opened.describe_entity("p1")).text
 
 
-def endless(content: bytes, table: str, path: Path) -> None:
+def endless(content, table, path):
     """Make a table whose pages refer to each other, so that a scan of it has 300 ** 9 rows."""
     path.write_bytes(content)
     with closing(sqlite3.connect(path)) as connection:
@@ -207,9 +199,7 @@ def endless(content: bytes, table: str, path: Path) -> None:
 
 
 @pytest.mark.parametrize("table", ["type", "predicate", "node_types", "property", "block"])
-async def test_a_table_without_an_end_is_damage_and_not_a_call_that_hangs(
-    graph: bytes, tmp_path: Path, table: str
-) -> None:
+async def test_a_table_without_an_end_is_damage_and_not_a_call_that_hangs(graph, tmp_path, table):
     endless(graph, table, tmp_path / "graph.db")
     assert "is damaged" in (await complaints(tmp_path / "graph.db"))[0]
 
@@ -226,8 +216,8 @@ FOREIGN = {
 
 @pytest.mark.parametrize("statement", FOREIGN.values(), ids=FOREIGN)
 async def test_a_file_with_more_than_the_tables_of_a_graph_is_not_opened(
-    graph: bytes, tmp_path: Path, statement: str
-) -> None:
+    graph, tmp_path, statement
+):
     path = tmp_path / "graph.db"
     altered(path, graph, statement)
     [complaint] = await complaints(path)
@@ -239,7 +229,7 @@ async def test_a_file_with_more_than_the_tables_of_a_graph_is_not_opened(
     assert (await load_graph(SqliteSettings(path=path), records(), options=replace)).nodes == 80
 
 
-def test_a_graph_is_opened_with_the_protections_of_sqlite(graph: bytes, tmp_path: Path) -> None:
+def test_a_graph_is_opened_with_the_protections_of_sqlite(graph, tmp_path):
     (tmp_path / "graph.db").write_bytes(graph)
     with closing(read_only(tmp_path / "graph.db")) as connection:
         for pragma, value in (("trusted_schema", 0), ("cell_size_check", 1), ("query_only", 1)):
@@ -253,7 +243,7 @@ def test_a_graph_is_opened_with_the_protections_of_sqlite(graph: bytes, tmp_path
             connection.execute(endless_count).fetchone()
 
 
-def test_rows_that_are_left_early_do_not_touch_a_closed_file(monkeypatch: pytest.MonkeyPatch):
+def test_rows_that_are_left_early_do_not_touch_a_closed_file(monkeypatch):
     raised: list[object] = []
     monkeypatch.setattr("sys.unraisablehook", raised.append)
     connection = sqlite3.connect(":memory:")

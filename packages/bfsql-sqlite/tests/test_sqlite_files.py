@@ -1,12 +1,10 @@
 """Files that are not readable graphs: one error that names the file and the remedy."""
-# ruff: noqa: ASYNC240 - a test waits for its files
 
 import os
 import shutil
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -21,7 +19,7 @@ PEOPLE = [NodeRecord(f"p{i}", "person", {"name": f"Person {i}"}) for i in range(
 ACQUAINTED = [EdgeRecord(f"p{i}", "KNOWS", f"p{i // 2}") for i in range(300)]
 
 
-async def refusal(path: Path) -> str:
+async def refusal(path):
     with pytest.raises(StoreError) as caught:
         await SqliteBackend.create(path=path)
     sentence = str(caught.value)
@@ -31,48 +29,48 @@ async def refusal(path: Path) -> str:
 
 
 @pytest.fixture
-async def graph(load, file: Path) -> Path:
+async def graph(load, file):
     await load([*PEOPLE, *ACQUAINTED])
     return file
 
 
-async def test_a_missing_file_is_reported_with_the_command_that_makes_one(tmp_path: Path) -> None:
+async def test_a_missing_file_is_reported_with_the_command_that_makes_one(tmp_path):
     sentence = await refusal(tmp_path / "nowhere" / "graph.db")
     assert "There is no graph at" in sentence
     assert "bfsql load SOURCE --path" in sentence
     assert not (tmp_path / "nowhere").exists()
 
 
-async def test_a_folder_is_reported(tmp_path: Path) -> None:
+async def test_a_folder_is_reported(tmp_path):
     assert "is a folder" in await refusal(tmp_path)
 
 
-async def test_a_file_under_a_file_is_reported(graph: Path) -> None:
+async def test_a_file_under_a_file_is_reported(graph):
     assert "cannot be read" in await refusal(graph / "graph.db")
 
 
-async def test_a_name_with_a_nul_is_reported() -> None:
+async def test_a_name_with_a_nul_is_reported():
     assert "cannot be read" in await refusal(Path("graph\0.db"))
 
 
 @pytest.mark.parametrize(
     "content", [b"", b"id,name\n1,Meg Ryan\n", b"SQLite format 3\0", bytes(5000)]
 )
-async def test_a_file_of_another_kind_is_reported(file: Path, content: bytes) -> None:
+async def test_a_file_of_another_kind_is_reported(file, content):
     file.write_bytes(content)
     sentence = await refusal(file)
     assert "is empty" in sentence if not content else "is not an SQLite file" in sentence
     assert file.read_bytes() == content
 
 
-async def test_an_sqlite_file_of_somebody_else_is_reported(file: Path) -> None:
+async def test_an_sqlite_file_of_somebody_else_is_reported(file):
     with closing(sqlite3.connect(file)) as connection:
         connection.execute("CREATE TABLE node (id)")
     assert "that does not contain a BFS-QL graph" in await refusal(file)
 
 
 @pytest.mark.parametrize(("layout", "found"), [(6, "reads layout 5"), (4, "older than 5")])
-async def test_a_file_of_another_layout_is_reported(graph: Path, layout: int, found: str) -> None:
+async def test_a_file_of_another_layout_is_reported(graph, layout, found):
     with closing(sqlite3.connect(graph)) as connection:
         connection.execute(f"PRAGMA user_version = {layout}")
     sentence = await refusal(graph)
@@ -80,12 +78,12 @@ async def test_a_file_of_another_layout_is_reported(graph: Path, layout: int, fo
     assert f"bfsql load SOURCE --path {graph} --replace" in sentence
 
 
-async def test_a_file_that_is_half_there_is_reported(graph: Path) -> None:
+async def test_a_file_that_is_half_there_is_reported(graph):
     os.truncate(graph, graph.stat().st_size // 2)
     assert "is incomplete" in await refusal(graph)
 
 
-async def test_a_file_whose_load_never_ended_is_reported(graph: Path) -> None:
+async def test_a_file_whose_load_never_ended_is_reported(graph):
     with closing(sqlite3.connect(graph)) as connection:
         connection.execute("DELETE FROM meta WHERE key = 'load'")
         connection.commit()
@@ -93,14 +91,14 @@ async def test_a_file_whose_load_never_ended_is_reported(graph: Path) -> None:
 
 
 @pytest.mark.parametrize("start", [100, 4096])
-async def test_a_file_with_overwritten_pages_is_reported(graph: Path, start: int) -> None:
+async def test_a_file_with_overwritten_pages_is_reported(graph, start):
     content = bytearray(graph.read_bytes())
     content[start : start + 40_000] = b"\xff" * len(content[start : start + 40_000])
     graph.write_bytes(content)
     assert "damaged" in await refusal(graph)
 
 
-def damage(graph: Path, table: str) -> None:
+def damage(graph, table):
     """Overwrite the first page of a table or an index."""
     with closing(sqlite3.connect(graph)) as connection:
         query = "SELECT rootpage FROM sqlite_schema WHERE name = ?"
@@ -110,12 +108,12 @@ def damage(graph: Path, table: str) -> None:
     graph.write_bytes(content)
 
 
-async def test_damage_that_shows_at_the_first_question_is_reported(graph: Path) -> None:
+async def test_damage_that_shows_at_the_first_question_is_reported(graph):
     damage(graph, "type")
     assert "damaged" in await refusal(graph)
 
 
-async def test_damage_that_shows_later_is_reported_then_and_is_no_empty_answer(graph: Path) -> None:
+async def test_damage_that_shows_later_is_reported_then_and_is_no_empty_answer(graph):
     damage(graph, "entries")
     backend = await SqliteBackend.create(path=graph)
     try:
@@ -126,13 +124,13 @@ async def test_damage_that_shows_later_is_reported_then_and_is_no_empty_answer(g
         await backend.close()
 
 
-async def test_an_unreadable_file_is_reported(graph: Path, as_nobody: None) -> None:
+async def test_an_unreadable_file_is_reported(graph, as_nobody):
     graph.chmod(0)
     assert "cannot be read" in await refusal(graph)
 
 
 @pytest.fixture
-def as_nobody(graph: Path) -> Callable[[], None]:
+def as_nobody(graph):
     """Makes file permissions apply to root too, by switching to another user."""
     if os.name != "posix":
         pytest.skip("files have no such rights here")
@@ -147,7 +145,7 @@ def as_nobody(graph: Path) -> Callable[[], None]:
     os.seteuid(0)
 
 
-async def test_a_path_of_any_spelling_is_opened_as_it_is(tmp_path: Path, graph: Path) -> None:
+async def test_a_path_of_any_spelling_is_opened_as_it_is(tmp_path, graph):
     for name in ("50% off?.db", "a#b&mode=rwc.db", "%2e%2e.db", "émile 🜁.db", "q'\"\n.db"):
         there = tmp_path / name
         shutil.copy(graph, there)
@@ -156,8 +154,8 @@ async def test_a_path_of_any_spelling_is_opened_as_it_is(tmp_path: Path, graph: 
         await backend.close()
 
 
-async def test_reading_never_writes(graph: Path) -> None:
-    def state() -> tuple[bytes, int, list[Path]]:
+async def test_reading_never_writes(graph):
+    def state():
         return graph.read_bytes(), graph.stat().st_mtime_ns, sorted(graph.parent.iterdir())
 
     before = state()
@@ -170,7 +168,7 @@ async def test_reading_never_writes(graph: Path) -> None:
     assert before == state()
 
 
-def test_a_load_that_is_terminated_leaves_the_old_file_and_nothing_else(graph: Path) -> None:
+def test_a_load_that_is_terminated_leaves_the_old_file_and_nothing_else(graph):
     before = graph.read_bytes()
     (graph.parent / "edges.csv").write_text("subject,object\na,b\n", encoding="utf-8")
     code = (
@@ -202,16 +200,16 @@ def test_a_load_that_is_terminated_leaves_the_old_file_and_nothing_else(graph: P
 
 
 async def test_the_outline_of_the_load_is_kept_until_another_program_writes_to_the_file(
-    graph: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def outline() -> Outline:
+    graph, monkeypatch
+):
+    async def outline():
         opened = await SqliteBackend.create(path=graph, connections=1)
         try:
             return await opened.outline()
         finally:
             await opened.close()
 
-    async def counted(*_: object) -> Outline:
+    async def counted(*_):
         return Outline({"counted": 1})
 
     loaded = await outline()

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -32,7 +31,7 @@ OTHER_FORMAT = '{"nodes": [], "links": [{"source": "ORD", "target": "ATL"}]}'
 """A graph in JSON; a load that includes it is read record by record."""
 
 
-def _write(path: Path, rows: list[Row]) -> None:
+def _write(path, rows):
     match path.suffix:
         case ".parquet":
             pq.write_table(pa.Table.from_pylist(rows), path)
@@ -45,28 +44,28 @@ def _write(path: Path, rows: list[Row]) -> None:
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     _write(tmp_path / "flights.csv", FLIGHTS)
     (tmp_path / "other.json").write_text(OTHER_FORMAT, encoding="utf-8")
     return tmp_path
 
 
-def load(*args: str) -> Result:
+def load(*args):
     return CliRunner().invoke(bfsql, ["load", *args, "--path", "graph.db"], prog_name="bfsql")
 
 
-def in_bulk(*args: str) -> Result:
+def in_bulk(*args):
     done = load(*args)
     assert RECORD_BY_RECORD not in done.stdout
     return done
 
 
-def record_by_record(*args: str) -> Result:
+def record_by_record(*args):
     return load(*args, "other.json")
 
 
-def dry_run(*args: str) -> Result:
+def dry_run(*args):
     return load(*args, "--dry-run")
 
 
@@ -79,9 +78,7 @@ Way = Callable[..., Result]
 
 @ways
 @pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl", "parquet"])
-def test_names_that_several_rows_share_are_not_taken_as_ids(
-    folder: Path, ending: str, way: Way
-) -> None:
+def test_names_that_several_rows_share_are_not_taken_as_ids(folder, ending, way):
     _write(folder / f"airports.{ending}", AIRPORTS)
     wrong = way(f"airports.{ending}", "flights.csv")
     assert (wrong.exit_code, wrong.stdout) == (2, "")
@@ -96,7 +93,7 @@ def test_names_that_several_rows_share_are_not_taken_as_ids(
 
 
 @ways
-def test_a_key_is_taken_as_the_id_only_if_it_is_unique(folder: Path, way: Way) -> None:
+def test_a_key_is_taken_as_the_id_only_if_it_is_unique(folder, way):
     rows = [{"key": "a", "airport code": "x", "lon": "1.5"}, {"key": "a", "airport code": "y"}]
     _write(folder / "nodes.jsonl", rows)
     wrong = way("nodes.jsonl")
@@ -108,7 +105,7 @@ def test_a_key_is_taken_as_the_id_only_if_it_is_unique(folder: Path, way: Way) -
 
 
 @ways
-def test_rows_of_the_same_name_are_merged_if_the_column_is_named(folder: Path, way: Way) -> None:
+def test_rows_of_the_same_name_are_merged_if_the_column_is_named(folder, way):
     _write(folder / "cities.csv", [{"name": "Olney", "lat": x} for x in ("1.5", "2.5", "2.75")])
     wrong = way("cities.csv")
     assert wrong.exit_code == 2
@@ -122,7 +119,7 @@ def test_rows_of_the_same_name_are_merged_if_the_column_is_named(folder: Path, w
 
 
 @ways
-def test_one_name_in_two_files_is_one_node(folder: Path, way: Way) -> None:
+def test_one_name_in_two_files_is_one_node(folder, way):
     _write(folder / "a.csv", [{"name": "Olney", "state": "TX"}])
     _write(folder / "b.csv", [{"name": "Olney", "county": "Young"}])
     done = way("a.csv", "b.csv")
@@ -133,7 +130,7 @@ def test_one_name_in_two_files_is_one_node(folder: Path, way: Way) -> None:
 @pytest.mark.parametrize(
     "graph", [AIRPORTS, {"nodes": AIRPORTS, "links": [{"source": 0, "target": 3}]}]
 )
-def test_names_in_json_are_ids_only_if_they_are_unique(folder: Path, graph: object) -> None:
+def test_names_in_json_are_ids_only_if_they_are_unique(folder, graph):
     (folder / "airports.json").write_text(json.dumps(graph), encoding="utf-8")
     wrong = load("airports.json")
     assert wrong.exit_code == 2
@@ -141,7 +138,7 @@ def test_names_in_json_are_ids_only_if_they_are_unique(folder: Path, graph: obje
     assert load("airports.json", "--id-column", "iata").exit_code == 0
 
 
-def test_an_id_column_applies_to_the_tables_that_have_it(folder: Path) -> None:
+def test_an_id_column_applies_to_the_tables_that_have_it(folder):
     _write(folder / "airports.csv", AIRPORTS)
     _write(folder / "airlines.csv", [{"id": "UA", "name": "United"}])
     done = in_bulk("airports.csv", "airlines.csv", "--id-column", "iata")
@@ -158,9 +155,7 @@ ADVICE = "but they are values of the column iata of {}: name it with --id-column
 
 @ways
 @pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl", "parquet"])
-def test_ends_that_are_values_of_another_column_are_reported_first(
-    folder: Path, ending: str, way: Way
-) -> None:
+def test_ends_that_are_values_of_another_column_are_reported_first(folder, ending, way):
     _write(folder / f"airports.{ending}", KNOWN)
     done = way(f"airports.{ending}", "flights.csv")
     assert (done.exit_code, done.stderr) == (1, "")
@@ -183,9 +178,7 @@ REPLACE = ["--replace", "--no-backup"]
 
 
 @ways
-def test_ends_that_are_mostly_values_of_another_column_are_reported_first(
-    folder: Path, way: Way
-) -> None:
+def test_ends_that_are_mostly_values_of_another_column_are_reported_first(folder, way):
     _write(folder / "airports.csv", KNOWN)
     _write(folder / "more.csv", [{"source": "a0", "target": "nowhere"}])
     done = way("airports.csv", "flights.csv", "more.csv")
@@ -195,7 +188,7 @@ def test_ends_that_are_mostly_values_of_another_column_are_reported_first(
 
 
 @ways
-def test_ends_without_a_node_are_reported_first(folder: Path, way: Way) -> None:
+def test_ends_without_a_node_are_reported_first(folder, way):
     _write(folder / "airports.csv", [{"id": "LAX", "city": "ORD"}, {"id": "ATL", "city": "ORD"}])
     done = way("airports.csv", "flights.csv")
     assert done.exit_code == 0
@@ -204,7 +197,7 @@ def test_ends_without_a_node_are_reported_first(folder: Path, way: Way) -> None:
 
 
 @ways
-def test_edges_of_which_most_ends_are_nodes_are_not_reported(folder: Path, way: Way) -> None:
+def test_edges_of_which_most_ends_are_nodes_are_not_reported(folder, way):
     _write(folder / "airports.csv", [{"id": "ORD"}, {"id": "ATL"}, {"id": "H88"}])
     for tables in (["airports.csv", "flights.csv"], ["flights.csv"]):
         done = way(*tables, *REPLACE)
@@ -212,7 +205,7 @@ def test_edges_of_which_most_ends_are_nodes_are_not_reported(folder: Path, way: 
         assert done.stdout.startswith(f"{tables[0]} (")
 
 
-def test_dangling_ends_are_reported_first(folder: Path) -> None:
+def test_dangling_ends_are_reported_first(folder):
     _write(folder / "airports.csv", [*KNOWN, {"id": "ORD", "iata": "", "name": "", "city": ""}])
     _write(folder / "more.csv", [{"source": "ORD", "target": "ORD"}])
     for way in (in_bulk, record_by_record, dry_run):
@@ -231,9 +224,7 @@ EDGES = [
 
 @pytest.mark.parametrize("way", [in_bulk, dry_run])
 @pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl", "parquet"])
-def test_a_table_of_edges_that_was_read_as_nodes_is_reported_first(
-    folder: Path, ending: str, way: Way
-) -> None:
+def test_a_table_of_edges_that_was_read_as_nodes_is_reported_first(folder, ending, way):
     _write(folder / f"vertices.{ending}", VERTICES)
     _write(folder / f"routes.{ending}", EDGES)
     tables = [f"vertices.{ending}", f"routes.{ending}", "--id-column", "@id"]
@@ -249,7 +240,7 @@ def test_a_table_of_edges_that_was_read_as_nodes_is_reported_first(
     assert "5 nodes, 5 edges" in better.stdout
 
 
-def test_tables_of_nodes_alone_are_no_mistake(folder: Path) -> None:
+def test_tables_of_nodes_alone_are_no_mistake(folder):
     _write(folder / "a.csv", [{"id": str(n), "age": str(n), "rank": "1"} for n in range(5)])
     _write(folder / "b.csv", [{"id": f"p{n}", "parent": f"p{n // 2}"} for n in range(5)])
     for way in (in_bulk, dry_run):

@@ -6,10 +6,7 @@ import random
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
 from contextlib import closing
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -32,7 +29,7 @@ WHOLE = {LoadMode.NEW: (0, NODES), LoadMode.REPLACE: (10, NODES), LoadMode.APPEN
 """Possible numbers of nodes after a load in each mode was killed."""
 
 
-def nodes_in(path: Path) -> int:
+def nodes_in(path):
     """The number of nodes of a graph, which must be complete; 0 if there is no file."""
     if not path.exists():
         return 0
@@ -43,12 +40,12 @@ def nodes_in(path: Path) -> int:
     return number
 
 
-def kept(folder: Path) -> set[str]:
+def kept(folder):
     return {path.name for path in folder.iterdir()} - {"graph.db", "graph.db.bak"}
 
 
 @pytest.fixture
-def processes(monkeypatch: pytest.MonkeyPatch) -> Any:
+def processes(monkeypatch):
     """Makes processes that have already imported the modules of a load."""
     if "forkserver" not in multiprocessing.get_all_start_methods():
         pytest.skip("processes are not copied here")
@@ -58,9 +55,7 @@ def processes(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 @pytest.mark.slow
-def test_a_load_that_is_killed_at_any_moment_leaves_a_whole_graph(
-    tmp_path: Path, processes: Any
-) -> None:
+def test_a_load_that_is_killed_at_any_moment_leaves_a_whole_graph(tmp_path, processes):
     path, settings = tmp_path / "graph.db", SqliteSettings(path=tmp_path / "graph.db")
     seconds, left = 0.0, 0
     for number in range(KILLS + 1):
@@ -87,7 +82,7 @@ def test_a_load_that_is_killed_at_any_moment_leaves_a_whole_graph(
 
 
 @pytest.fixture
-def tables(tmp_path: Path) -> list[Path]:
+def tables(tmp_path):
     """Tables of 50,000 rows, in a separate folder."""
     folder = tmp_path / "tables"
     folder.mkdir()
@@ -100,9 +95,7 @@ def tables(tmp_path: Path) -> list[Path]:
 
 
 @pytest.mark.slow
-def test_a_load_of_tables_that_is_killed_leaves_a_whole_graph(
-    tmp_path: Path, processes: Any, tables: list[Path]
-) -> None:
+def test_a_load_of_tables_that_is_killed_leaves_a_whole_graph(tmp_path, processes, tables):
     folder = tmp_path / "graphs"
     folder.mkdir()
     path, options = folder / "graph.db", LoadOptions(LoadMode.REPLACE, create_nodes=True)
@@ -131,13 +124,11 @@ def test_a_load_of_tables_that_is_killed_leaves_a_whole_graph(
     assert kept(folder) == set()
 
 
-async def test_of_two_loads_of_tables_the_later_is_refused(
-    tmp_path: Path, tables: list[Path]
-) -> None:
+async def test_of_two_loads_of_tables_the_later_is_refused(tmp_path, tables):
     settings = SqliteSettings(path=tmp_path / "graph.db")
     merging, go_on = threading.Event(), threading.Event()
 
-    def progress(phase: str, _: float | None) -> None:
+    def progress(phase, _):
         if phase == "merging":
             merging.set()
             go_on.wait(60)
@@ -153,11 +144,11 @@ async def test_of_two_loads_of_tables_the_later_is_refused(
 
 
 @pytest.mark.parametrize("mode", LoadMode)
-async def test_of_two_loads_into_one_file_the_later_is_refused(tmp_path: Path, mode) -> None:
+async def test_of_two_loads_into_one_file_the_later_is_refused(tmp_path, mode):
     path = tmp_path / "graph.db"
     reading, go_on = threading.Event(), threading.Event()
 
-    def slow() -> Iterator[GraphRecord]:
+    def slow():
         reading.set()
         go_on.wait(60)
         yield from OLD

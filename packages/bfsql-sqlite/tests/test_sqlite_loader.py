@@ -1,5 +1,5 @@
 """A load writes the whole file or leaves the previous one, and reports what it found."""
-# ruff: noqa: ASYNC220, ASYNC221, ASYNC240 - a test waits for its files and processes
+# ruff: noqa: ASYNC220, ASYNC221 - a test waits for its files and processes
 
 import asyncio
 import sqlite3
@@ -7,24 +7,21 @@ import stat
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from bfsql.errors import StoreError
-from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, Metadata, NodeRecord
+from bfsql.models import EdgeRecord, EvidenceRecord, NodeRecord
 from bfsql_sqlite import SqliteBackend, SqliteSettings, adjacency, bulk_graph, load_graph, loader
 from bfsql_sqlite.graph_file import make_file
 from bfsql_sqlite.plugin import plugin
-from bfsql_test_support.suites.loading import ReadMetadata, SqlLoaderSuite
-from bfsql_testing.loader_suite import OLD, Contents, many
+from bfsql_test_support.suites.loading import SqlLoaderSuite
+from bfsql_testing.loader_suite import OLD, many
 
 
-def names(folder: Path) -> list[str]:
+def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
@@ -32,32 +29,32 @@ class TestLoads(SqlLoaderSuite):
     plugin = replace(plugin, load=load_graph)  # which another process can import
 
     @pytest.fixture(autouse=True)
-    def short_batches(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def short_batches(self, monkeypatch):
         """Makes batches so short that these graphs need several of them."""
         monkeypatch.setattr(bulk_graph, "BATCH_EDGES", 1_000)
         monkeypatch.setattr(adjacency, "BATCH_EDGES", 10_000)
 
     @pytest.fixture
-    def settings(self, file: Path) -> SqliteSettings:
+    def settings(self, file):
         return SqliteSettings(path=file)
 
     @pytest.fixture
-    def contents(self, file: Path) -> Contents:
-        async def contents() -> dict[str, bytes | None]:
+    def contents(self, file):
+        async def contents():
             there = file.parent.iterdir()
             return {path.name: path.read_bytes() if path.is_file() else None for path in there}
 
         return contents
 
     @pytest.fixture(params=["a graph", "no file"])
-    async def before(self, request: pytest.FixtureRequest, load, contents: Contents) -> Any:
+    async def before(self, request, load, contents):
         if request.param == "a graph":
             await load(OLD)
         return await contents()
 
     @pytest.fixture
-    async def metadata(self, file: Path) -> ReadMetadata:
-        async def metadata(entity_id: str) -> Metadata:
+    async def metadata(self, file):
+        async def metadata(entity_id):
             backend = await SqliteBackend.create(path=file)
             try:
                 await backend.get_node(entity_id)
@@ -68,7 +65,7 @@ class TestLoads(SqlLoaderSuite):
         return metadata
 
 
-async def test_a_document_whose_id_is_no_text_is_evidence_of_its_edge(opened) -> None:
+async def test_a_document_whose_id_is_no_text_is_evidence_of_its_edge(opened):
     item = {"document_id": "half \ud800", "text_span": "so"}
     records = [NodeRecord("a", "T"), EdgeRecord("a", "P", "a"), EvidenceRecord("a", "P", "a", item)]
     backend = await opened(records)
@@ -78,9 +75,7 @@ async def test_a_document_whose_id_is_no_text_is_evidence_of_its_edge(opened) ->
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["replace", "append"])
-async def test_a_disk_that_is_full_is_reported_and_leaves_the_old_file(
-    load, file: Path, mode: str
-) -> None:
+async def test_a_disk_that_is_full_is_reported_and_leaves_the_old_file(load, file, mode):
     pytest.importorskip("resource", reason="limits on a file's size are a matter of POSIX")
     await load(OLD)
     before = file.read_bytes()
@@ -114,7 +109,7 @@ except StoreError as error:
     assert names(file.parent) == ["graph.db"]
 
 
-async def test_the_mode_of_a_replaced_file_and_a_link_to_it_are_kept(tmp_path: Path) -> None:
+async def test_the_mode_of_a_replaced_file_and_a_link_to_it_are_kept(tmp_path):
     real, link = tmp_path / "real.db", tmp_path / "link.db"
     link.symlink_to(real)
     await load_graph(SqliteSettings(path=link), OLD)
@@ -128,34 +123,34 @@ async def test_the_mode_of_a_replaced_file_and_a_link_to_it_are_kept(tmp_path: P
 @pytest.mark.parametrize(
     "content", [b"my only copy of a thesis", b"SQLite format 3\0" + bytes(200)]
 )
-async def test_a_file_that_is_no_graph_is_never_replaced(load, file: Path, content) -> None:
+async def test_a_file_that_is_no_graph_is_never_replaced(load, file, content):
     file.write_bytes(content)
     with pytest.raises(StoreError, match="does not contain a BFS-QL graph, so it is not replaced"):
         await load(OLD)
     assert file.read_bytes() == content
 
 
-async def test_somebody_elses_database_is_never_replaced(load, file: Path) -> None:
+async def test_somebody_elses_database_is_never_replaced(load, file):
     with closing(sqlite3.connect(file)) as connection:
         connection.execute("CREATE TABLE thesis (chapter)")
     with pytest.raises(StoreError, match="not replaced"):
         await load(OLD)
 
 
-async def test_an_empty_file_is_filled(load, file: Path) -> None:
+async def test_an_empty_file_is_filled(load, file):
     file.touch()
     assert (await load(OLD)).nodes == 1
 
 
 @pytest.mark.parametrize("name", ["no folder/graph.db", "", "a\0b"])
-async def test_a_place_where_no_file_can_be_is_reported(tmp_path: Path, name: str) -> None:
+async def test_a_place_where_no_file_can_be_is_reported(tmp_path, name):
     with pytest.raises(StoreError) as caught:
         await load_graph(SqliteSettings(path=tmp_path / name), OLD)
     assert str(tmp_path) in str(caught.value)
     assert names(tmp_path) == []
 
 
-async def test_readers_go_on_in_the_old_file_while_a_load_replaces_it(load, file: Path) -> None:
+async def test_readers_go_on_in_the_old_file_while_a_load_replaces_it(load, file):
     await load(many(2_000))
     reader = """
 import asyncio, sys
@@ -175,13 +170,13 @@ asyncio.run(main())
         for process in (one, other):
             assert process.stdout.readline() == "open\n"
 
-        def meanwhile() -> Iterator[GraphRecord]:
+        def meanwhile():
             for record in many(1_000):
                 yield record
                 if isinstance(record, NodeRecord) and record.id == "n500":
                     assert said(one) == said(other) == 2_000
 
-        def said(process: subprocess.Popen[str]) -> int:
+        def said(process):
             process.stdin.write("read\n")
             process.stdin.flush()
             return int(process.stdout.readline())
@@ -196,11 +191,11 @@ asyncio.run(main())
     await backend.close()
 
 
-async def test_opening_during_many_loads_always_gives_one_whole_graph(load, file: Path) -> None:
+async def test_opening_during_many_loads_always_gives_one_whole_graph(load, file):
     await load(many(1))
     done = threading.Event()
 
-    async def loading() -> None:
+    async def loading():
         for number in range(2, 8):
             await load(many(number))
         done.set()
@@ -215,12 +210,10 @@ async def test_opening_during_many_loads_always_gives_one_whole_graph(load, file
     await work
 
 
-async def test_a_load_that_is_cancelled_too_late_says_that_its_graph_is_in_place(
-    file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_load_that_is_cancelled_too_late_says_that_its_graph_is_in_place(file, monkeypatch):
     made, goes_on = threading.Event(), threading.Event()
 
-    def make(*arguments: Any) -> Any:
+    def make(*arguments):
         report = make_file(*arguments)
         made.set()
         goes_on.wait(60)

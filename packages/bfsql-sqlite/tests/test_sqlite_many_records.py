@@ -2,20 +2,18 @@
 
 import random
 import tracemalloc
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bfsql.loading import intake, staged
-from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, NodeRecord
+from bfsql.models import EdgeRecord, EvidenceRecord, NodeRecord
 from bfsql_sqlite import SqliteBackend, SqliteSettings, bulk_graph, load_graph
 
 EDGE = ("a", "p", "b")
 
 
-def of_one(kind: str, number: int) -> Iterator[GraphRecord]:
+def of_one(kind, number):
     yield from (NodeRecord("a", "T"), NodeRecord("b", "T"), EdgeRecord(*EDGE))
     for i in range(number):
         known = {"note": "x" * 100, "k": i % 10}
@@ -27,11 +25,11 @@ def of_one(kind: str, number: int) -> Iterator[GraphRecord]:
             yield EvidenceRecord(*EDGE, {"document_id": f"d{i % 10}", "text_span": "x" * 100})
 
 
-async def load(path: Path, records: Iterator[GraphRecord]) -> Any:
+async def load(path, records):
     return await load_graph(SqliteSettings(path=path), records)
 
 
-async def stage(_: Path, records: Iterator[GraphRecord]) -> Any:
+async def stage(_, records):
     async with staged(records) as staging:
         await staging.run(staging.merge)
         return staging.report
@@ -40,8 +38,8 @@ async def stage(_: Path, records: Iterator[GraphRecord]) -> Any:
 @pytest.mark.parametrize("kind", ["node", "edge", "evidence"])
 @pytest.mark.parametrize("into", [load, stage])
 async def test_memory_does_not_grow_with_the_records_of_one_thing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, into: Any
-) -> None:
+    tmp_path, monkeypatch, kind, into
+):
     monkeypatch.setattr(bulk_graph, "BATCH_EDGES", 5_000)
     peaks = []
     for number in (10_000, 40_000):
@@ -59,7 +57,7 @@ async def test_memory_does_not_grow_with_the_records_of_one_thing(
     assert peaks[1] < 1.3 * peaks[0] + 1_000_000
 
 
-def drawn(chance: random.Random) -> Iterator[GraphRecord]:
+def drawn(chance):
     some: list[Any] = [None, 1, 1.0, True, "x", ["x", 2], {"y": 1}]
     for _ in range(60):
         known = {key: chance.choice(some) for key in "abc" if chance.random() < 0.5}
@@ -73,7 +71,7 @@ def drawn(chance: random.Random) -> Iterator[GraphRecord]:
         yield EvidenceRecord(*chance.choice([EDGE, ("b", "p", "a")]), item)
 
 
-async def merged(path: Path, seed: int) -> Any:
+async def merged(path, seed):
     report = await load(path, drawn(random.Random(seed)))
     async with staged(drawn(random.Random(seed))) as staging:
         await staging.run(lambda: (staging.merge_nodes(), staging.merge_edges()))
@@ -92,9 +90,7 @@ async def merged(path: Path, seed: int) -> Any:
 
 
 @pytest.mark.parametrize("seed", range(8))
-async def test_records_merged_in_parts_are_what_all_at_once_would_be(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
-) -> None:
+async def test_records_merged_in_parts_are_what_all_at_once_would_be(tmp_path, monkeypatch, seed):
     whole = await merged(tmp_path / "whole.db", seed)
     monkeypatch.setattr(intake, "BATCH", 3)
     monkeypatch.setattr(bulk_graph, "BATCH_EDGES", 7)

@@ -1,10 +1,7 @@
 """Graphs with very many types or predicates, and paths from very many entities."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,7 +18,7 @@ MANY = 100_000
 
 
 @given(st.lists(st.integers(-1, 12)), st.integers(1, 30))
-def test_a_sample_is_evenly_spaced_places_of_each_kind(kinds: list[int], most: int) -> None:
+def test_a_sample_is_evenly_spaced_places_of_each_kind(kinds, most):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(outline, "ALL", most)
         chosen = outline._spread(np.array(kinds, np.int32)).tolist()
@@ -35,9 +32,7 @@ def test_a_sample_is_evenly_spaced_places_of_each_kind(kinds: list[int], most: i
 
 
 @pytest.mark.parametrize("of_nodes", [True, False])
-async def test_very_many_types_or_predicates_are_described_soon(
-    tmp_path: Path, of_nodes: bool
-) -> None:
+async def test_very_many_types_or_predicates_are_described_soon(tmp_path, of_nodes):
     records: list[GraphRecord] = [NodeRecord("a", "T", {}), NodeRecord("b", "T", {})]
     for number in range(MANY):
         node, edge = NodeRecord(f"n{number}", f"T{number}", {}), EdgeRecord("a", f"P{number}", "b")
@@ -54,7 +49,7 @@ async def test_very_many_types_or_predicates_are_described_soon(
     assert time.process_time() - began < 5
 
 
-async def test_a_path_begins_at_100_000_entities_of_a_pattern(tmp_path: Path) -> None:
+async def test_a_path_begins_at_100_000_entities_of_a_pattern(tmp_path):
     records: list[GraphRecord] = [NodeRecord(f"c{n}", "Compound") for n in range(10)]
     for n in range(MANY + 9):
         records.append(NodeRecord(f"t{n}", "Trial", {"phase": n // MANY}))

@@ -1,12 +1,9 @@
 """A real graph, with the figures published by the protocol's author."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
-from bfsql.models import GraphRecord
 from bfsql_sqlite import SqliteBackend, SqliteSettings, load_graph
 from bfsql_test_support.suites.medlit import (
     MedlitSuite,
@@ -18,7 +15,7 @@ from bfsql_test_support.suites.medlit import (
 
 
 @pytest.fixture(scope="module")
-def loaded(medlit_records: list[GraphRecord], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def loaded(medlit_records, tmp_path_factory):
     """A file that holds the graph."""
     path = tmp_path_factory.mktemp("medlit") / "medlit.db"
     assert_whole(asyncio.run(load_graph(SqliteSettings(path=path), medlit_records)))
@@ -26,12 +23,12 @@ def loaded(medlit_records: list[GraphRecord], tmp_path_factory: pytest.TempPathF
 
 
 @pytest.fixture
-async def backend(loaded: Path) -> AsyncIterator[SqliteBackend]:
+async def backend(loaded):
     opened = await SqliteBackend.create(path=loaded)
     yield opened
     await opened.close()
 
 
 class TestMedlit(MedlitSuite, SameMetadata, MisspelledNames, NoMatches):
-    async def test_the_advice_is_short(self, backend: SqliteBackend) -> None:
+    async def test_the_advice_is_short(self, backend):
         assert len(await backend.next_steps()) < 500

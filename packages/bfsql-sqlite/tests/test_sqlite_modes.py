@@ -1,11 +1,9 @@
 """What happens to an existing graph when another one is loaded into its place."""
-# ruff: noqa: ASYNC240 - a test waits for its files
 
 import os
 import sqlite3
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 
@@ -27,20 +25,20 @@ OLD: list[GraphRecord] = [
 
 
 @pytest.fixture
-def load_with(file: Path) -> LoadWith:
+def load_with(file):
     """Loads records into `file`, with options."""
 
-    def load(mode: LoadMode, records: Iterable[GraphRecord], **more) -> Awaitable[LoadReport]:
+    def load(mode, records, **more):
         return load_graph(SqliteSettings(path=file), records, LoadOptions(mode, **more))
 
     return load
 
 
-def names(folder: Path) -> list[str]:
+def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-async def ids(path: Path) -> list[str]:
+async def ids(path):
     with closing(sqlite3.connect(path)) as graph:
         return [id_ for (id_,) in graph.execute("SELECT id FROM node ORDER BY id")]
 
@@ -48,7 +46,7 @@ async def ids(path: Path) -> list[str]:
 # --- new ----------------------------------------------------------------------
 
 
-async def test_a_new_graph_goes_where_nothing_is_or_an_empty_file(load_with, file: Path) -> None:
+async def test_a_new_graph_goes_where_nothing_is_or_an_empty_file(load_with, file):
     file.touch()
     report = await load_with(LoadMode.NEW, OLD)
     assert (report.nodes, report.edges) == (2, 1)
@@ -56,7 +54,7 @@ async def test_a_new_graph_goes_where_nothing_is_or_an_empty_file(load_with, fil
     assert names(file.parent) == ["graph.db"]
 
 
-async def test_a_new_graph_never_goes_where_one_is(load_with, file: Path) -> None:
+async def test_a_new_graph_never_goes_where_one_is(load_with, file):
     await load_with(LoadMode.NEW, OLD)
     before = file.read_bytes()
     with pytest.raises(LoadRefused) as caught:
@@ -70,9 +68,7 @@ async def test_a_new_graph_never_goes_where_one_is(load_with, file: Path) -> Non
 
 
 @pytest.mark.parametrize("mode", [LoadMode.NEW, LoadMode.APPEND])
-async def test_a_graph_of_an_older_layout_can_only_be_replaced(
-    load_with, file: Path, mode: LoadMode
-) -> None:
+async def test_a_graph_of_an_older_layout_can_only_be_replaced(load_with, file, mode):
     await load_with(LoadMode.NEW, OLD)
     with closing(sqlite3.connect(file)) as graph:
         graph.execute("PRAGMA user_version = 1")
@@ -82,18 +78,18 @@ async def test_a_graph_of_an_older_layout_can_only_be_replaced(
 
 
 @pytest.mark.parametrize("mode", LoadMode)
-async def test_what_is_no_graph_is_refused_in_every_mode(load_with, file: Path, mode) -> None:
+async def test_what_is_no_graph_is_refused_in_every_mode(load_with, file, mode):
     file.write_text("my only copy of a thesis", encoding="utf-8")
     with pytest.raises(StoreError, match="does not contain a BFS-QL graph, so it is not replaced"):
         await load_with(mode, OLD)
     assert names(file.parent) == ["graph.db"]
 
 
-async def test_a_graph_that_came_during_the_load_stays(load_with, file: Path) -> None:
+async def test_a_graph_that_came_during_the_load_stays(load_with, file):
     other = SqliteSettings(path=file.with_name("other.db"))
     await load_graph(other, OLD)
 
-    def meanwhile() -> Iterable[GraphRecord]:
+    def meanwhile():
         yield NodeRecord("z", "T")
         other.path.replace(file)
 
@@ -105,7 +101,7 @@ async def test_a_graph_that_came_during_the_load_stays(load_with, file: Path) ->
 # --- replace ------------------------------------------------------------------
 
 
-async def test_a_graph_that_is_replaced_is_kept_beside_the_new_one(load_with, file: Path) -> None:
+async def test_a_graph_that_is_replaced_is_kept_beside_the_new_one(load_with, file):
     for name in ("first", "second", "third"):
         report = await load_with(LoadMode.REPLACE, [NodeRecord(name, "T")])
     backup = file.with_name("graph.db.bak")
@@ -114,16 +110,14 @@ async def test_a_graph_that_is_replaced_is_kept_beside_the_new_one(load_with, fi
     assert names(file.parent) == ["graph.db", "graph.db.bak"]
 
 
-async def test_nothing_is_kept_where_that_is_not_wanted(load_with, file: Path) -> None:
+async def test_nothing_is_kept_where_that_is_not_wanted(load_with, file):
     await load_with(LoadMode.REPLACE, OLD)
     report = await load_with(LoadMode.REPLACE, OLD, backup=False)
     assert report.backup == ""
     assert names(file.parent) == ["graph.db"]
 
 
-async def test_a_file_in_the_place_of_the_backup_that_is_no_graph_stays(
-    load_with, file: Path
-) -> None:
+async def test_a_file_in_the_place_of_the_backup_that_is_no_graph_stays(load_with, file):
     await load_with(LoadMode.REPLACE, OLD)
     backup = file.with_name("graph.db.bak")
     backup.write_text("mine", encoding="utf-8")
@@ -133,10 +127,8 @@ async def test_a_file_in_the_place_of_the_backup_that_is_no_graph_stays(
     assert await ids(file) == ["a", "b"]
 
 
-async def test_without_hard_links_the_old_graph_is_copied(
-    load_with, file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*_: object) -> None:
+async def test_without_hard_links_the_old_graph_is_copied(load_with, file, monkeypatch):
+    def refuse(*_):
         raise PermissionError(1, "Operation not permitted")
 
     await load_with(LoadMode.REPLACE, OLD)
@@ -146,7 +138,7 @@ async def test_without_hard_links_the_old_graph_is_copied(
     assert await ids(file) == ["z"]
 
 
-async def test_a_link_stays_a_link_and_the_backup_is_beside_the_file(tmp_path: Path) -> None:
+async def test_a_link_stays_a_link_and_the_backup_is_beside_the_file(tmp_path):
     (tmp_path / "there").mkdir()
     real, link = tmp_path / "there" / "real.db", tmp_path / "link.db"
     link.symlink_to(real)
@@ -160,7 +152,7 @@ async def test_a_link_stays_a_link_and_the_backup_is_beside_the_file(tmp_path: P
 # --- append and remove --------------------------------------------------------
 
 
-async def test_records_are_merged_into_the_graph_that_is_there(load_with, file: Path) -> None:
+async def test_records_are_merged_into_the_graph_that_is_there(load_with, file):
     await load_with(LoadMode.APPEND, OLD)
     report = await load_with(
         LoadMode.APPEND,
@@ -187,9 +179,7 @@ async def test_records_are_merged_into_the_graph_that_is_there(load_with, file: 
     await backend.close()
 
 
-async def test_a_node_without_a_type_gets_one_later_whatever_it_was_called(
-    load_with, file: Path
-) -> None:
+async def test_a_node_without_a_type_gets_one_later_whatever_it_was_called(load_with, file):
     await load_with(
         LoadMode.NEW, [EdgeRecord("a", "P", "b")], create_nodes=True, default_type="Node"
     )
@@ -203,9 +193,7 @@ async def test_a_node_without_a_type_gets_one_later_whatever_it_was_called(
     await backend.close()
 
 
-async def test_what_is_removed_goes_with_its_edges_and_leaves_no_name(
-    load_with, file: Path
-) -> None:
+async def test_what_is_removed_goes_with_its_edges_and_leaves_no_name(load_with, file):
     secret = {"note": "nobody may read this"}
     await load_with(
         LoadMode.NEW,
@@ -242,7 +230,7 @@ async def test_what_is_removed_goes_with_its_edges_and_leaves_no_name(
     assert b"HAUNTS" not in file.read_bytes()
 
 
-async def test_what_is_removed_and_comes_again_is_new(load_with, file: Path) -> None:
+async def test_what_is_removed_and_comes_again_is_new(load_with, file):
     await load_with(LoadMode.NEW, OLD)
     await load_with(
         LoadMode.APPEND,
@@ -255,13 +243,13 @@ async def test_what_is_removed_and_comes_again_is_new(load_with, file: Path) -> 
     await backend.close()
 
 
-async def test_nothing_can_be_removed_where_no_graph_is(load_with, file: Path) -> None:
+async def test_nothing_can_be_removed_where_no_graph_is(load_with, file):
     with pytest.raises(LoadRefused, match="no graph at"):
         await load_with(LoadMode.APPEND, [], remove=[NodeRecord("a", "")])
     assert names(file.parent) == []
 
 
-async def test_a_damaged_graph_is_not_added_to(load_with, file: Path) -> None:
+async def test_a_damaged_graph_is_not_added_to(load_with, file):
     await load_with(LoadMode.NEW, [NodeRecord(f"n{i}", "T") for i in range(2_000)])
     content = bytearray(file.read_bytes())
     content[4096:80_000] = b"\xff" * (80_000 - 4096)
@@ -278,16 +266,14 @@ e:a a e:T ; e:p e:b, e:c ; e:says "x" ; e:says "y" . e:b a e:T . e:c e:p e:a .
 """
 
 
-async def test_statements_about_one_node_are_no_duplicates(file: Path, tmp_path: Path) -> None:
+async def test_statements_about_one_node_are_no_duplicates(file, tmp_path):
     (tmp_path / "g.ttl").write_text(RDF, encoding="utf-8")
     settings, paths = SqliteSettings(path=file), [tmp_path / "g.ttl"]
     report = await load(plugin, settings, paths, how=LoadOptions())
     assert (report.nodes, report.edges, report.duplicate_nodes) == (3, 3, 0)
 
 
-async def test_a_statement_that_is_taken_out_does_not_take_its_ends_along(
-    file: Path, tmp_path: Path
-) -> None:
+async def test_a_statement_that_is_taken_out_does_not_take_its_ends_along(file, tmp_path):
     (tmp_path / "g.ttl").write_text(RDF, encoding="utf-8")
     gone = "@prefix e: <http://e.org/> .\ne:a e:p e:b . e:c a e:T .\n"
     (tmp_path / "gone.ttl").write_text(gone, encoding="utf-8")
@@ -301,9 +287,7 @@ async def test_a_statement_that_is_taken_out_does_not_take_its_ends_along(
 # --- empty graphs, and progress -----------------------------------------------
 
 
-async def test_a_graph_without_nodes_or_with_loose_edges_alone_changes_nothing(
-    load_with, file: Path
-) -> None:
+async def test_a_graph_without_nodes_or_with_loose_edges_alone_changes_nothing(load_with, file):
     loose: list[GraphRecord] = [EdgeRecord("x", "P", "y")]
     for records, reason in (([], "no node"), (loose, "all 1 edges dangle")):
         with pytest.raises(LoadRefused, match=reason):
@@ -318,13 +302,13 @@ async def test_a_graph_without_nodes_or_with_loose_edges_alone_changes_nothing(
     assert (report.nodes, report.created_nodes) == (2, 2)
 
 
-async def test_progress_goes_through_the_phases_and_can_end_the_load(load_with, file: Path) -> None:
+async def test_progress_goes_through_the_phases_and_can_end_the_load(load_with, file):
     phases: list[tuple[str, float | None]] = []
     await load_with(LoadMode.NEW, OLD, progress=lambda *told: phases.append(told))
     assert list(dict.fromkeys(phase for phase, _ in phases)) == ["merging", "writing"]
     assert all(share is None or 0 <= share < 1 for _, share in phases)
 
-    def stop(phase: str, _: float | None) -> None:
+    def stop(phase, _):
         if phase == "writing":
             raise RuntimeError("enough")
 

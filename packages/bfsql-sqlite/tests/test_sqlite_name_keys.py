@@ -2,7 +2,6 @@
 
 import asyncio
 import sqlite3
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -29,8 +28,8 @@ OPTIONS = [f"--node-type={name}.csv={kind}" for name, kind in TYPES.items()]
 
 
 @pytest.fixture
-def load(tmp_path: Path):
-    def run(*names: str, options=()) -> Path:
+def load(tmp_path):
+    def run(*names, options=()):
         for name in names:
             (tmp_path / name).write_text(FILES[name])
         graph = tmp_path / "g.db"
@@ -44,8 +43,8 @@ def load(tmp_path: Path):
     return run
 
 
-def ids(path: Path, seed: str) -> list[str]:
-    async def asked() -> list[str]:
+def ids(path, seed):
+    async def asked():
         async with open_graph("sqlite", path=path) as graph:
             return [n["id"] for n in (await read(graph, "bfs_query", seeds=[seed]))["nodes"]]
 

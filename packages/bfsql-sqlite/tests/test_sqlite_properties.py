@@ -1,5 +1,4 @@
 """Columns of properties: they select the nodes that the records select, whatever the values."""
-# ruff: noqa: ASYNC240 - a test waits for its files
 
 import asyncio
 import random
@@ -71,9 +70,7 @@ CONDITIONS = st.builds(
 TYPES = st.none() | st.sets(st.sampled_from(["Trial", "Paper", "owl:Thing", "?"]))
 
 
-async def selected(
-    backend: SqliteBackend, types: Any, conditions: list[PropertyCondition]
-) -> list[str]:
+async def selected(backend, types, conditions):
     graph = backend.columns()
     ids = []
     async for batch in graph.nodes(types, conditions):
@@ -89,9 +86,7 @@ async def selected(
     return sorted(ids)
 
 
-async def expected(
-    backend: SqliteBackend, types: Any, conditions: list[PropertyCondition]
-) -> list[str]:
+async def expected(backend, types, conditions):
     """By the records that the file has."""
     nodes = await backend.get_nodes_batch([f"n{i}" for i in range(10)])
     metadata = await backend.metadata_for_nodes_batch([node.id for node in nodes])
@@ -107,9 +102,7 @@ async def expected(
     RECORDS, st.lists(st.tuples(TYPES, st.lists(CONDITIONS, max_size=2)), min_size=20), st.data()
 )
 @settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
-async def test_columns_select_the_nodes_that_the_records_select(
-    records: list[NodeRecord], calls: list[Any], data: st.DataObject
-) -> None:
+async def test_columns_select_the_nodes_that_the_records_select(records, calls, data):
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
         patch.setattr(property_spill, "MOST_VALUES", data.draw(st.sampled_from([1, 500_000])))
         patch.setattr(property_spill, "MOST_PAIRS", data.draw(st.sampled_from([1, 2_000_000])))
@@ -145,9 +138,7 @@ async def test_columns_select_the_nodes_that_the_records_select(
     ],
 )
 @settings(deadline=None, max_examples=12, suppress_health_check=list(HealthCheck))
-async def test_appending_makes_the_columns_of_one_load(
-    first: list[NodeRecord], more: list[NodeRecord]
-) -> None:
+async def test_appending_makes_the_columns_of_one_load(first, more):
     with tempfile.TemporaryDirectory() as folder:
         together, appended = (SqliteSettings(path=Path(folder) / f"{n}.db") for n in range(2))
         await load_graph(together, [*first, *more])
@@ -156,7 +147,7 @@ async def test_appending_makes_the_columns_of_one_load(
         assert columns_of(together.path) == columns_of(appended.path)
 
 
-def columns_of(path: Path) -> list[Any]:
+def columns_of(path):
     """The content of the tables of properties."""
     with closing(sqlite3.connect(path)) as graph:
         keys = dict(graph.execute("SELECT k, key FROM property"))
@@ -168,7 +159,7 @@ def columns_of(path: Path) -> list[Any]:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made(tmp_path_factory):
     path = tmp_path_factory.mktemp("properties") / "graph.db"
     records = [
         NodeRecord(f"n{i:05}", "T", {"year": i % 50, "name": f"Name {i}", "tags": ["a", f"t{i}"]})
@@ -188,9 +179,7 @@ EVERY = [
 
 
 @pytest.mark.parametrize("seed", range(8))
-async def test_damaged_columns_give_an_error_of_the_store_or_an_answer(
-    made: Path, file: Path, seed: int
-) -> None:
+async def test_damaged_columns_give_an_error_of_the_store_or_an_answer(made, file, seed):
     chance = random.Random(seed)
     file.write_bytes(made.read_bytes())
     with closing(sqlite3.connect(file)) as graph:
@@ -221,9 +210,7 @@ async def test_damaged_columns_give_an_error_of_the_store_or_an_answer(
 
 
 @pytest.mark.parametrize("size", ["many", -1, 1 << 40])
-async def test_an_impossible_size_of_a_dictionary_is_an_error_of_the_store(
-    made: Path, file: Path, size: Any
-) -> None:
+async def test_an_impossible_size_of_a_dictionary_is_an_error_of_the_store(made, file, size):
     file.write_bytes(made.read_bytes())
     with closing(sqlite3.connect(file)) as graph:
         graph.execute("UPDATE property SET size = ?", (size,))
@@ -232,9 +219,7 @@ async def test_an_impossible_size_of_a_dictionary_is_an_error_of_the_store(
         await SqliteBackend.create(path=file, connections=1)
 
 
-async def test_a_deadline_stops_a_scan_of_records(
-    made: Path, file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_deadline_stops_a_scan_of_records(made, file, monkeypatch):
     file.write_bytes(made.read_bytes())
     with closing(sqlite3.connect(file)) as graph:  # a property without a column
         graph.executescript("DELETE FROM property; DELETE FROM meta WHERE key = 'properties'")
@@ -247,9 +232,7 @@ async def test_a_deadline_stops_a_scan_of_records(
 
 
 @pytest.mark.parametrize("rows", [2, 4_096])
-async def test_every_value_meets_every_condition_as_its_record_does(
-    file: Path, monkeypatch: pytest.MonkeyPatch, rows: int
-) -> None:
+async def test_every_value_meets_every_condition_as_its_record_does(file, monkeypatch, rows):
     for module in (property_tables, properties):
         monkeypatch.setattr(module, "VALUES", rows)
     values = [*NUMBERS, *DATES, *TEXTS, True, False, None, {}, [], [5, "b"], ["a", True, 2004]]
@@ -266,7 +249,7 @@ async def test_every_value_meets_every_condition_as_its_record_does(
 
 @given(RECORDS)
 @settings(deadline=None, max_examples=12, suppress_health_check=list(HealthCheck))
-async def test_columns_have_the_values_of_the_records(records: list[NodeRecord]) -> None:
+async def test_columns_have_the_values_of_the_records(records):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "graph.db"
         await load_graph(SqliteSettings(path=path), records)
@@ -288,9 +271,7 @@ async def test_columns_have_the_values_of_the_records(records: list[NodeRecord])
             await backend.close()
 
 
-async def test_answers_from_columns_are_those_from_records(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_answers_from_columns_are_those_from_records(tmp_path, monkeypatch):
     values = [3, 3.5, "3", "Müller", True, "2004-05-06", None, 10**20]
     records = [
         NodeRecord(f"n{n}", "A", {} if value is None else {"key": value, "n": n})

@@ -5,7 +5,6 @@ import gc
 import sqlite3
 import threading
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -48,7 +47,7 @@ HOSTILE = [
 ENDLESS = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
 
 
-async def test_ids_of_any_spelling_are_themselves_and_nothing_else(opened) -> None:
+async def test_ids_of_any_spelling_are_themselves_and_nothing_else(opened):
     records = [NodeRecord(i, f"type of {i}", {"id": i}) for i in HOSTILE]
     records += [EdgeRecord(i, f"to {i}", j, {"o": j}) for i, j in pairwise(HOSTILE)]
     backend = await opened(records)
@@ -65,7 +64,7 @@ async def test_ids_of_any_spelling_are_themselves_and_nothing_else(opened) -> No
 
 
 @pytest.mark.parametrize("unknown", ["b", "\ud800", "a\udfff", "a\0", "A"])
-async def test_an_unknown_id_is_a_key_error_alone_and_nothing_in_a_batch(opened, unknown) -> None:
+async def test_an_unknown_id_is_a_key_error_alone_and_nothing_in_a_batch(opened, unknown):
     backend = await opened([NodeRecord("a", "thing"), EdgeRecord("a", "KNOWS", "a")])
     for ask in (backend.get_node, backend.edges_from, backend.edges_to, backend.metadata_for_node):
         with pytest.raises(KeyError):
@@ -79,7 +78,7 @@ async def test_an_unknown_id_is_a_key_error_alone_and_nothing_in_a_batch(opened,
     assert await backend.provenance_for_node(unknown, 5) == {"total": 0, "items": []}
 
 
-async def test_an_edge_to_an_id_without_a_record_is_in_the_ring(opened) -> None:
+async def test_an_edge_to_an_id_without_a_record_is_in_the_ring(opened):
     backend = await opened([NodeRecord("a", "thing"), EdgeRecord("a", "KNOWS", "ghost")])
     assert await backend.edges_batch(["a"]) == [("a", "KNOWS", "ghost")]
     assert await backend.edges_batch(["ghost"]) == []
@@ -89,7 +88,7 @@ async def test_an_edge_to_an_id_without_a_record_is_in_the_ring(opened) -> None:
 
 
 @pytest.mark.parametrize("number", [0, 1, 2, 8, 9, 64, 65, 511, 512, 513, 1_500])
-async def test_batches_of_any_size_are_whole(opened, number: int) -> None:
+async def test_batches_of_any_size_are_whole(opened, number):
     ids = [f"n{i}" for i in range(number)]
     backend = await opened(
         [
@@ -104,12 +103,12 @@ async def test_batches_of_any_size_are_whole(opened, number: int) -> None:
     assert len(await backend.metadata_for_edges_batch(ring)) == number
 
 
-async def test_a_ring_is_plain_tuples(opened) -> None:
+async def test_a_ring_is_plain_tuples(opened):
     backend = await opened([NodeRecord("a", "thing"), EdgeRecord("a", "KNOWS", "b")])
     assert {type(edge) for edge in await backend.edges_batch(["a"])} == {tuple}
 
 
-async def test_a_documents_evidence_comes_with_the_true_total(opened) -> None:
+async def test_a_documents_evidence_comes_with_the_true_total(opened):
     records = [NodeRecord(i, "thing") for i in ("hub", "paper")]
     for i in range(30):
         records.append(EdgeRecord("hub", "P", f"x{i:02}", {"source_documents": ["paper"]}))
@@ -135,11 +134,11 @@ async def test_a_documents_evidence_comes_with_the_true_total(opened) -> None:
     assert await backend.provenance_for_node("hub", 0) == {"total": 61, "items": []}
 
 
-async def test_a_cancelled_call_frees_its_thread(opened) -> None:
+async def test_a_cancelled_call_frees_its_thread(opened):
     backend = await opened([NodeRecord("a", "thing")])
     begun, loop = asyncio.Event(), asyncio.get_running_loop()
 
-    def endless(reader: sqlite3.Connection) -> None:
+    def endless(reader):
         loop.call_soon_threadsafe(begun.set)
         reader.execute(ENDLESS).fetchone()
 
@@ -153,7 +152,7 @@ async def test_a_cancelled_call_frees_its_thread(opened) -> None:
     assert (await backend.get_node("a")).id == "a"
 
 
-async def test_the_deadline_of_a_call_stops_its_statement(opened) -> None:
+async def test_the_deadline_of_a_call_stops_its_statement(opened):
     backend = await opened([NodeRecord("a", "thing")])
     for _ in range(4):
         with call.scope(seconds=0.05), pytest.raises(TimeoutError):
@@ -164,12 +163,12 @@ async def test_the_deadline_of_a_call_stops_its_statement(opened) -> None:
         assert (await backend.get_node("a")).id == "a"
 
 
-async def endless_calls(backend, number: int) -> list[asyncio.Future[None]]:
+async def endless_calls(backend, number):
     """Start calls that do not end by themselves, and return them when all are running."""
     begun: asyncio.Queue[None] = asyncio.Queue()
     loop = asyncio.get_running_loop()
 
-    def endless(reader: sqlite3.Connection) -> None:
+    def endless(reader):
         loop.call_soon_threadsafe(begun.put_nowait, None)
         reader.execute(ENDLESS).fetchone()
 
@@ -179,7 +178,7 @@ async def endless_calls(backend, number: int) -> list[asyncio.Future[None]]:
     return calls
 
 
-async def test_calls_that_are_slow_themselves_do_not_close_the_graph_to_others(opened) -> None:
+async def test_calls_that_are_slow_themselves_do_not_close_the_graph_to_others(opened):
     backend = await opened([NodeRecord("a", "thing")])
     breaking = CircuitBreakerBackend(backend, max_pause=1)
     busy = await endless_calls(backend, 2)
@@ -195,7 +194,7 @@ async def test_calls_that_are_slow_themselves_do_not_close_the_graph_to_others(o
     assert [node.id for node in await breaking.get_nodes_batch(["a"])] == ["a"]
 
 
-async def test_calls_that_wait_for_a_thread_keep_their_deadline(opened) -> None:
+async def test_calls_that_wait_for_a_thread_keep_their_deadline(opened):
     backend = await opened([NodeRecord("a", "thing")])
     busy = await endless_calls(backend, 2)
     with call.scope(seconds=0.05), pytest.raises(TimeoutError):
@@ -206,7 +205,7 @@ async def test_calls_that_wait_for_a_thread_keep_their_deadline(opened) -> None:
     assert (await backend.get_node("a")).id == "a"
 
 
-async def test_closing_stops_what_is_under_way_and_leaves_no_thread(opened) -> None:
+async def test_closing_stops_what_is_under_way_and_leaves_no_thread(opened):
     backend = await opened([NodeRecord("a", "thing")])
     [work] = await endless_calls(backend, 1)
     await backend.close()
@@ -220,7 +219,7 @@ async def test_closing_stops_what_is_under_way_and_leaves_no_thread(opened) -> N
     gc.collect()
 
 
-async def test_closing_tells_those_who_wait_for_a_thread_and_cancels_none(opened) -> None:
+async def test_closing_tells_those_who_wait_for_a_thread_and_cancels_none(opened):
     backend = await opened([NodeRecord("a", "thing")])
     calls = await endless_calls(backend, 2)
     waiting = [asyncio.ensure_future(backend.get_node("a")) for _ in range(3)]
@@ -230,19 +229,19 @@ async def test_closing_tells_those_who_wait_for_a_thread_and_cancels_none(opened
     assert [type(answer) for answer in answers] == [StoreUnavailable] * 5
 
 
-async def test_many_calls_at_once_answer_each_its_own(opened) -> None:
+async def test_many_calls_at_once_answer_each_its_own(opened):
     backend = await opened([NodeRecord(f"n{i}", "thing", {"i": i}) for i in range(500)])
     found = await asyncio.gather(*(backend.metadata_for_node(f"n{i}") for i in range(500)))
     assert [metadata["i"] for metadata in found] == list(range(500))
 
 
-async def test_the_event_loop_stays_free(opened) -> None:
+async def test_the_event_loop_stays_free(opened):
     backend = await opened([NodeRecord("a", "thing")])
     here = threading.get_ident()
     assert await backend._pool.run(lambda reader: threading.get_ident()) != here
 
 
-async def test_the_schema_is_complete_and_nodes_are_counted_by_type(opened) -> None:
+async def test_the_schema_is_complete_and_nodes_are_counted_by_type(opened):
     records = [NodeRecord(f"d{i}", "drug") for i in range(3)]
     records += [NodeRecord("x", "disease"), EdgeRecord("d1", "b", "x"), EdgeRecord("d1", "B", "x")]
     backend = await opened(records)
@@ -252,7 +251,7 @@ async def test_the_schema_is_complete_and_nodes_are_counted_by_type(opened) -> N
     assert (await backend.outline()).node_counts == {"disease": 1, "drug": 3}
 
 
-async def test_the_plugin_opens_loads_and_has_nothing_to_prepare(file) -> None:
+async def test_the_plugin_opens_loads_and_has_nothing_to_prepare(file):
     assert isinstance(plugin, BackendPlugin)
     settings = plugin.settings(path=file)
     assert (await plugin.load(settings, [NodeRecord("a", "thing")])).nodes == 1
@@ -262,7 +261,7 @@ async def test_the_plugin_opens_loads_and_has_nothing_to_prepare(file) -> None:
     await backend.close()
 
 
-def test_every_setting_has_a_description_and_a_sensible_range() -> None:
+def test_every_setting_has_a_description_and_a_sensible_range():
     assert all(option.help for option in options(SqliteSettings))
     assert str(SqliteSettings().path) == "graph.db"
     for wrong in ({"connections": 0}, {"cache_mb": 0}, {"pth": "x"}):
@@ -270,7 +269,7 @@ def test_every_setting_has_a_description_and_a_sensible_range() -> None:
             SqliteSettings(**wrong)
 
 
-def is_open(connection: sqlite3.Connection) -> bool:
+def is_open(connection):
     try:
         return connection.total_changes == 0
     except sqlite3.ProgrammingError:
@@ -278,16 +277,14 @@ def is_open(connection: sqlite3.Connection) -> bool:
 
 
 @pytest.mark.parametrize("cancelled", [False, True], ids=["whole", "cancelled"])
-async def test_a_file_is_closed_after_reads_of_cancelled_calls(
-    tmp_path: Path, cancelled: bool
-) -> None:
+async def test_a_file_is_closed_after_reads_of_cancelled_calls(tmp_path, cancelled):
     path = tmp_path / "g.db"
     await load_graph(SqliteSettings(path=path), [NodeRecord("a", "T")])
     pool = Pool.open(path, 2, 1)
     began, goes_on = threading.Event(), threading.Event()
     read: list[Any] = []
 
-    def work(reader: sqlite3.Connection) -> None:
+    def work(reader):
         began.set()
         goes_on.wait(60)
         read.append(reader.execute("SELECT 1").fetchone())

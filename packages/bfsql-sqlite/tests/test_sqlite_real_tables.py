@@ -32,7 +32,7 @@ class Case(NamedTuple):
     """All edges by the names of their nodes; with `related_to` no predicate is written."""
     types: str = "Node"
 
-    def graph(self) -> tuple[set[str], list[str]]:
+    def graph(self):
         """All types, and all edges."""
         edges = [one.strip() for one in self.edges.split(";") if one.strip()]
         return {*self.types.split()}, [one.replace(" > ", " -related_to-> ") for one in edges]
@@ -445,9 +445,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_a_table_as_it_is_found(
-    case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_table_as_it_is_found(case, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name, text in case.files.items():
         path = tmp_path / name
@@ -468,9 +466,7 @@ def test_a_table_as_it_is_found(
     asyncio.run(check_graph(Path("g.db"), *case.graph()))
 
 
-def test_a_rehearsal_names_ids_in_another_case_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_rehearsal_names_ids_in_another_case_too(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "e.csv").write_text("from,to\nann,bob\nAnn,bob\n")
     result = CliRunner().invoke(bfsql, ["load", "e.csv", "--dry-run"])
@@ -480,7 +476,7 @@ def test_a_rehearsal_names_ids_in_another_case_too(
     assert r'ids: 2, for instance "1" and "1.0", "cafe\u0301" and "caf\u00e9".' in result.output
 
 
-def test_types_that_melt_are_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_types_that_melt_are_said(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "products.csv").write_text(PRODUCTS["products.csv"])
     (tmp_path / "categories.csv").write_text("categoryID,name\n1,Beverages\n")
@@ -496,16 +492,14 @@ def test_types_that_melt_are_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("suffix", CONVERSIONS)
-def test_a_format_that_cannot_be_read_says_what_to_convert_it_with(
-    suffix: str, tmp_path: Path
-) -> None:
+def test_a_format_that_cannot_be_read_says_what_to_convert_it_with(suffix, tmp_path):
     path = tmp_path / f"graph{suffix}"
     path.write_text("source,target\na,b\n")
     with pytest.raises(ValueError, match=f"{suffix} files cannot be read: "):
         format_of(path, None)
 
 
-def test_recognising_a_large_file_takes_milliseconds(tmp_path: Path) -> None:
+def test_recognising_a_large_file_takes_milliseconds(tmp_path):
     path = tmp_path / "large.txt"
     path.write_text("".join(f"{at} {at + 1}\n" for at in range(1_000_000)))
     before = time.process_time()

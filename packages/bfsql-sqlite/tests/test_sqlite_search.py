@@ -3,7 +3,7 @@
 import json
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import closing
 from typing import NamedTuple
 
@@ -21,7 +21,7 @@ from bfsql_sqlite.search import LIMIT, TEXT_BATCH, fold, search
 from bfsql_sqlite.search_index import PLACES, entry, index_names, pack, unpack
 
 
-def node(entity_id: str, name: str | None, *synonyms: str, kind: str = "disease") -> NodeRecord:
+def node(entity_id, name, *synonyms, kind="disease"):
     named = {"name": name} if name is not None else {}
     return NodeRecord(entity_id, kind, {**named, "synonyms": list(synonyms)})
 
@@ -46,7 +46,7 @@ MEDICAL = [
 async def found(opened):
     backend = await opened(MEDICAL)
 
-    async def ids(query: str, *types: str) -> list[str]:
+    async def ids(query, *types):
         return [stub.id for stub in await backend.search_entities(query, list(types) or None)]
 
     return ids
@@ -87,13 +87,13 @@ async def found(opened):
         ("D003481", "MeSH:D003480"),
     ],
 )
-async def test_what_a_person_types_finds_what_is_meant(found, query: str, best: str | None) -> None:
+async def test_what_a_person_types_finds_what_is_meant(found, query, best):
     candidates = await found(query)
     assert candidates[:1] == ([best] if best else candidates[:1])
     assert len(candidates) == len(set(candidates)) <= LIMIT
 
 
-async def test_better_matches_come_first_and_shorter_names_among_equals(opened) -> None:
+async def test_better_matches_come_first_and_shorter_names_among_equals(opened):
     backend = await opened(
         [
             node("k", "paracortisolid"),
@@ -124,7 +124,7 @@ async def test_better_matches_come_first_and_shorter_names_among_equals(opened) 
     assert stubs[1] == ("d", "disease", "Cortisol", None)
 
 
-async def test_types_are_filtered_before_the_limit(opened) -> None:
+async def test_types_are_filtered_before_the_limit(opened):
     crowd = [node(f"p{i:04}", f"cushing {i}", kind="paper") for i in range(500)]
     backend = await opened([*crowd, *MEDICAL])
     for query in ("cushing", "cush", "shing", "cushng", "cu", "u", "Harvey cushing"):
@@ -137,19 +137,19 @@ async def test_types_are_filtered_before_the_limit(opened) -> None:
     assert len(await backend.search_entities("cushing", [])) == LIMIT
 
 
-async def test_a_name_that_many_share_gives_the_first_ids(opened) -> None:
+async def test_a_name_that_many_share_gives_the_first_ids(opened):
     backend = await opened([node(f"n{i:03}", "John Smith", kind="person") for i in range(100)])
     for query in ("john smith", "john", "smith", "ohn smi", "jo", "jhn smiht"):
         stubs = await backend.search_entities(query)
         assert [stub.id for stub in stubs] == [f"n{i:03}" for i in range(LIMIT)], query
 
 
-async def test_an_exact_name_brings_no_misspellings_with_it(found) -> None:
+async def test_an_exact_name_brings_no_misspellings_with_it(found):
     assert await found("Tom Hanks") == ["H"]
 
 
 @pytest.mark.parametrize("nothing", ["", " ", "\n\t", "\0", "\u200b", "\ud800", "zzzzqqqq", "!!!"])
-async def test_nothing_is_found_for_nothing(found, nothing: str) -> None:
+async def test_nothing_is_found_for_nothing(found, nothing):
     assert await found(nothing) == []
 
 
@@ -171,7 +171,7 @@ QUERIES = st.one_of(
 
 @given(QUERIES, st.none() | st.lists(st.sampled_from(["disease", "drug", "paper", "no", "\ud800"])))
 @settings(deadline=None, max_examples=150, suppress_health_check=list(HealthCheck))
-async def test_no_text_upsets_search(graph_of_names, query: str, types: list[str] | None) -> None:
+async def test_no_text_upsets_search(graph_of_names, query, types):
     stubs = list(await graph_of_names.search_entities(query, types))
     assert len(stubs) <= LIMIT
     assert len({stub.id for stub in stubs}) == len(stubs)
@@ -188,9 +188,7 @@ async def graph_of_names(opened):
 
 @given(st.sampled_from(MEDICAL), st.data())
 @settings(deadline=None, max_examples=80, suppress_health_check=list(HealthCheck))
-async def test_every_name_with_one_letter_wrong_finds_its_entity(
-    graph_of_names, record, data
-) -> None:
+async def test_every_name_with_one_letter_wrong_finds_its_entity(graph_of_names, record, data):
     name = str(record.metadata.get("name", ""))
     if len(name) < 8:
         return
@@ -203,7 +201,7 @@ async def test_every_name_with_one_letter_wrong_finds_its_entity(
 
 
 @given(st.text(max_size=20))
-def test_folding_a_folded_text_changes_nothing(text: str) -> None:
+def test_folding_a_folded_text_changes_nothing(text):
     assert fold(fold(text)) == fold(text)
 
 
@@ -226,7 +224,7 @@ class Reading(NamedTuple):
 Names = Iterable[tuple[int, int, str, str]]
 
 
-def indexed(names: Names, size: int, *, masks: bool = True) -> sqlite3.Connection:
+def indexed(names, size, *, masks=True):
     """A database with only nodes and the search index, in blocks of a given size."""
     graph = sqlite3.connect(":memory:")
     graph.executescript(TABLES)
@@ -242,7 +240,7 @@ def indexed(names: Names, size: int, *, masks: bool = True) -> sqlite3.Connectio
     return graph
 
 
-def found_in(graph: sqlite3.Connection, query: str, *types: int) -> Reading:
+def found_in(graph, query, *types):
     statements: list[str] = []
     graph.set_trace_callback(statements.append)
     stubs = search(graph, query, types or None, {t: str(t) for t in range(100)})
@@ -254,10 +252,10 @@ def found_in(graph: sqlite3.Connection, query: str, *types: int) -> Reading:
 
 
 @pytest.fixture(scope="module")
-def crowd() -> Iterator[sqlite3.Connection]:
+def crowd():
     """`common` is in all names, `half` in every second one; type 9 is rare."""
 
-    def names() -> Names:
+    def names():
         for i in range(NAMES):
             name = f"common {'half ' * (i % 2)}{i:05x}"
             synonyms = ["everyone"] * (i % 2)
@@ -286,9 +284,7 @@ def crowd() -> Iterator[sqlite3.Connection]:
         ("om", 4),
     ],
 )
-def test_a_word_that_many_share_costs_no_more_than_a_rare_one(
-    crowd, query: str, whole: int
-) -> None:
+def test_a_word_that_many_share_costs_no_more_than_a_rare_one(crowd, query, whole):
     read = found_in(crowd, query)
     assert len(read.found) == LIMIT
     # An alias equal to the text is always looked up in all blocks, as are terms that occur in none;
@@ -312,7 +308,7 @@ def test_a_word_that_many_share_costs_no_more_than_a_rare_one(
     ],
 )
 @pytest.mark.parametrize("types", [(), (9,), (1,)])
-def test_each_look_reads_a_block_once(crowd, query: str, first: list[str], types) -> None:
+def test_each_look_reads_a_block_once(crowd, query, first, types):
     read = found_in(crowd, query, *types)
     if not types:
         assert read.found[: len(first)] == first
@@ -322,7 +318,7 @@ def test_each_look_reads_a_block_once(crowd, query: str, first: list[str], types
     assert read.texts <= 2 * NAMES // BLOCK * TEXT_BATCH
 
 
-def test_blocks_of_any_size_and_form_give_the_same(crowd) -> None:
+def test_blocks_of_any_size_and_form_give_the_same(crowd):
     rows = [
         (n, n % 3, record.id, json.dumps(record.metadata))
         for n, record in enumerate(sorted(MEDICAL, key=lambda record: record.id))
@@ -341,7 +337,7 @@ def test_blocks_of_any_size_and_form_give_the_same(crowd) -> None:
 
 
 @given(st.integers(1, 300), st.data())
-def test_places_are_a_list_or_a_mask_whichever_is_shorter(size: int, data: st.DataObject) -> None:
+def test_places_are_a_list_or_a_mask_whichever_is_shorter(size, data):
     places = sorted(data.draw(st.sets(st.integers(0, size - 1), min_size=1)))
     packed = pack(np.array(places, PLACES).tobytes(), size)
     assert len(packed) <= min(2 * len(places), size // 8 + 2)
@@ -349,7 +345,7 @@ def test_places_are_a_list_or_a_mask_whichever_is_shorter(size: int, data: st.Da
     assert (np.flatnonzero(read) if read.dtype == np.bool_ else read).tolist() == places
 
 
-def test_a_block_holds_as_many_letters_as_there_are() -> None:
+def test_a_block_holds_as_many_letters_as_there_are():
     letters = [chr(code) for code in (*range(0x3400, 0x4DC0), *range(0x20000, 0x2A6D0))]
     letters += [chr(code) for code in (*range(0x4E00, 0x9FFD), *range(0xAC00, 0xD7A4))]
     assert len(set(letters)) > 1 << 16

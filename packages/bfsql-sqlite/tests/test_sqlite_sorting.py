@@ -1,7 +1,5 @@
 """A load whose records are merged in many small batches."""
 
-from pathlib import Path
-
 import pytest
 
 from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, NodeRecord
@@ -23,9 +21,7 @@ RECORDS: list[GraphRecord] = [
 
 
 @pytest.mark.parametrize("rows", [1, 7])
-async def test_records_in_small_batches_make_the_same_graph(
-    file: Path, monkeypatch: pytest.MonkeyPatch, rows: int
-) -> None:
+async def test_records_in_small_batches_make_the_same_graph(file, monkeypatch, rows):
     monkeypatch.setattr(bulk_graph, "BATCH_EDGES", rows)
     monkeypatch.setattr(bulk_graph, "BATCH", rows)
     monkeypatch.setattr(duckdb_tables, "BATCH", rows)
@@ -40,7 +36,7 @@ async def test_records_in_small_batches_make_the_same_graph(
     assert sorted(path.name for path in file.parent.iterdir()) == ["graph.db"]
 
 
-async def test_ids_and_metadata_with_line_breaks_and_nul_are_kept(file: Path) -> None:
+async def test_ids_and_metadata_with_line_breaks_and_nul_are_kept(file):
     odd = 'a\nb\r\0,"c"'
     records: list[GraphRecord] = [
         NodeRecord(odd, "T\n", {"name": "x\ny\0"}),
@@ -55,7 +51,7 @@ async def test_ids_and_metadata_with_line_breaks_and_nul_are_kept(file: Path) ->
         await backend.close()
 
 
-async def test_evidence_without_an_edge_is_counted(file: Path) -> None:
+async def test_evidence_without_an_edge_is_counted(file):
     records: list[GraphRecord] = [
         *(NodeRecord(id_, "T") for id_ in "ab"),
         EdgeRecord("a", "P", "b"),
@@ -66,7 +62,7 @@ async def test_evidence_without_an_edge_is_counted(file: Path) -> None:
     assert report.duplicate_edges == 0
 
 
-async def test_metadata_that_is_longer_than_what_duckdb_stores_is_kept(file: Path) -> None:
+async def test_metadata_that_is_longer_than_what_duckdb_stores_is_kept(file):
     long = {"text": "\0ä" * duckdb_tables.LONGEST}
     records: list[GraphRecord] = [
         *(NodeRecord(id_, "T", {**long, "name": id_}) for id_ in "aba"),
@@ -85,9 +81,7 @@ async def test_metadata_that_is_longer_than_what_duckdb_stores_is_kept(file: Pat
 
 
 @pytest.mark.slow
-async def test_many_long_texts_fit_into_the_memory_of_a_load(
-    file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_many_long_texts_fit_into_the_memory_of_a_load(file, monkeypatch):
     monkeypatch.setitem(bulk.CONFIG, "memory_limit", "100MB")
     nodes = (NodeRecord(f"n{i}", "T", {"text": f"{i} {'x' * 50_000}"}) for i in range(2_000))
     assert (await load_graph(SqliteSettings(path=file), nodes)).nodes == 2_000

@@ -6,23 +6,23 @@ import stat
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
 from bfsql.cli import bfsql
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "nodes.csv").write_text("id\na\n", encoding="utf-8")
     return tmp_path
 
 
-def load(*args: str) -> Result:
+def load(*args):
     return CliRunner().invoke(bfsql, ["load", "nodes.csv", *args], prog_name="bfsql")
 
 
-def special_file(path: Path, kind: str) -> None:
+def special_file(path, kind):
     if kind == "FIFO":
         os.mkfifo(path)
     elif kind == "socket":
@@ -41,7 +41,7 @@ def special_file(path: Path, kind: str) -> None:
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no such files")
 @pytest.mark.parametrize("mode", [[], ["--replace"], ["--append"]])
 @pytest.mark.parametrize("kind", ["character device", "block device", "FIFO", "socket"])
-def test_a_special_file_is_not_replaced(folder: Path, kind: str, mode: list[str]) -> None:
+def test_a_special_file_is_not_replaced(folder, kind, mode):
     special_file(folder / "graph.db", kind)
     (folder / "link.db").symlink_to("graph.db")
     before = (folder / "graph.db").stat()
@@ -55,7 +55,7 @@ def test_a_special_file_is_not_replaced(folder: Path, kind: str, mode: list[str]
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no such files")
-def test_a_special_file_is_not_overwritten_with_a_backup(folder: Path) -> None:
+def test_a_special_file_is_not_overwritten_with_a_backup(folder):
     assert load("--path", "graph.db").exit_code == 0
     os.mkfifo("graph.db.bak")
     wrong = load("--path", "graph.db", "--replace")

@@ -35,31 +35,31 @@ GRAPHML = """<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path, monkeypatch):
     """The folder of temporary files."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
-def write(name: str, text: str) -> Path:
+def write(name, text):
     path = Path(name)
     path.write_text(text)
     return path
 
 
-def abandon(folder: Path) -> None:
+def abandon(folder):
     """Make what a killed process leaves."""
     folder.mkdir()
     (folder / "lock").touch()
 
 
-def left(folder: Path) -> list[Path]:
+def left(folder):
     return [*folder.glob(".bfsql-serve.*")]
 
 
 @pytest.mark.parametrize(("name", "text"), [("a.ttl", ONTOLOGY), ("a.graphml", GRAPHML)])
-async def test_answers_are_those_of_the_loaded_file(folder: Path, name: str, text: str) -> None:
+async def test_answers_are_those_of_the_loaded_file(folder, name, text):
     write(name, text)
     how = LoadOptions(create_nodes=True, default_type="")
     await load(plugin, SqliteSettings(path=Path("a.db")), [Path(name)], how=how)
@@ -83,7 +83,7 @@ async def test_answers_are_those_of_the_loaded_file(folder: Path, name: str, tex
     assert not left(folder)
 
 
-async def test_the_graph_follows_its_file_and_leaves_nothing(folder: Path) -> None:
+async def test_the_graph_follows_its_file_and_leaves_nothing(folder):
     abandoned = folder / ".bfsql-serve.killed"
     abandon(abandoned)
     write("a.ttl", ONTOLOGY)
@@ -101,7 +101,7 @@ async def test_the_graph_follows_its_file_and_leaves_nothing(folder: Path) -> No
     assert not left(folder)
 
 
-async def test_a_cancelled_opening_leaves_nothing(folder: Path) -> None:
+async def test_a_cancelled_opening_leaves_nothing(folder):
     write("a.nt", "".join(f"<u:{n}> <u:p> <u:{n + 1}> .\n" for n in range(50_000)))
     opening = asyncio.create_task(SqliteBackend.create(path=Path("a.nt")))
     while not left(folder):  # noqa: ASYNC110 - nothing announces it
@@ -116,7 +116,7 @@ async def test_a_cancelled_opening_leaves_nothing(folder: Path) -> None:
     ("text", "sentence"),
     [("<a> <b> .", "line 1: bad syntax"), (None, "there is no such file or folder")],
 )
-async def test_a_file_that_cannot_be_read(folder: Path, text: str | None, sentence: str) -> None:
+async def test_a_file_that_cannot_be_read(folder, text, sentence):
     if text is not None:
         write("a.ttl", text)
     with pytest.raises(StoreError, match=sentence):
@@ -134,16 +134,14 @@ async def test_a_file_that_cannot_be_read(folder: Path, text: str | None, senten
         ),
     ],
 )
-async def test_what_cannot_be_used_is_logged(
-    text: str, sentence: str, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_what_cannot_be_used_is_logged(text, sentence, caplog):
     write("a.nt", text)
     with caplog.at_level(logging.WARNING, "bfsql"):
         await (await SqliteBackend.create(path=Path("a.nt"))).close()
     assert sentence in caplog.text
 
 
-def test_commands_take_the_file_and_no_load_replaces_it() -> None:
+def test_commands_take_the_file_and_no_load_replaces_it():
     text = ONTOLOGY + "e:x a e:Dish .\n"
     write("a.ttl", text)
     found = CliRunner().invoke(command, ["search-entities", "pizza", "--path", "a.ttl"])
@@ -156,7 +154,7 @@ def test_commands_take_the_file_and_no_load_replaces_it() -> None:
     assert Path("a.ttl").read_text() == text
 
 
-def test_the_endings_are_those_of_formats_that_are_whole_graphs() -> None:
+def test_the_endings_are_those_of_formats_that_are_whole_graphs():
     names = ("turtle", "ntriples", "nquads", "trig", "rdfxml", "jsonld", "graphml", "gexf", "gml")
     endings = {suffix for name in names for suffix in FORMATS[name].suffixes} - {".json"}
     assert {one for one in SOURCES if not one.endswith((".gz", ".zst"))} == endings

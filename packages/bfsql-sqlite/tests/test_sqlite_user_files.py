@@ -9,14 +9,14 @@ import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
 from bfsql.cli import bfsql
-from bfsql_test_support.suites.user_files import Graph, Store, UserFilesSuite
+from bfsql_test_support.suites.user_files import Store, UserFilesSuite
 
 pytestmark = pytest.mark.slow
 
@@ -77,20 +77,12 @@ class Case:
         code: 1: lines or the whole load were refused; 2: nothing can be read.
     """
 
-    def __init__(
-        self,
-        name: str,
-        files: Files,
-        *says: str,
-        options: str = "",
-        command: str | None = None,
-        code: int = 0,
-    ) -> None:
+    def __init__(self, name, files, *says, options="", command=None, code=0):
         self.name, self.files, self.says, self.code = name, files, says, code
         self.command = " ".join([*files, options]) if command is None else command
 
 
-def whole(nodes: int, edges: int) -> str:
+def whole(nodes, edges):
     """The report's statement about a graph of this size."""
     of = [f"{n} {thing}{'s' * (n != 1)}" for n, thing in ((nodes, "node"), (edges, "edge"))]
     return f"graph.db now holds {', '.join(of)}"
@@ -423,17 +415,13 @@ CASES = [
 
 class TestUserFiles(UserFilesSuite):
     @pytest.fixture
-    def store(self, tmp_path: Path) -> Store:
+    def store(self, tmp_path):
         return Store(("--path", str(tmp_path / "graph.db")))
 
-    def test_the_error_about_a_graph_that_is_there_names_both_options(
-        self, load: Callable[..., Result], old: Graph
-    ) -> None:
+    def test_the_error_about_a_graph_that_is_there_names_both_options(self, load, old):
         assert "Use --replace to replace it, or --append to add to it." in load("more.csv").stderr
 
-    def test_what_is_appended_is_merged_with_what_is_there(
-        self, load: Callable[..., Result], held: Callable[[], Graph], old: Graph
-    ) -> None:
+    def test_what_is_appended_is_merged_with_what_is_there(self, load, held, old):
         done = load("more.csv", "--append")
         assert done.exit_code == 0, done.stderr
         both = held()
@@ -441,9 +429,7 @@ class TestUserFiles(UserFilesSuite):
         assert load("nodes.csv", "edges.csv", "more.csv", "--replace").exit_code == 0
         assert held() == both
 
-    def test_what_is_removed_is_gone_with_its_edges(
-        self, load: Callable[..., Result], held: Callable[[], Graph], old: Graph
-    ) -> None:
+    def test_what_is_removed_is_gone_with_its_edges(self, load, held, old):
         Path("gone.csv").write_text("id\nc\nx\n", encoding="utf-8")
         done = load("--remove", "gone.csv")
         assert done.exit_code == 0, done.stderr
@@ -453,7 +439,7 @@ class TestUserFiles(UserFilesSuite):
 
 
 @pytest.fixture(scope="module")
-def old(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+def old(tmp_path_factory):
     """The file of a graph with the node `old`."""
     folder = tmp_path_factory.mktemp("old")
     (folder / "old.csv").write_text("id,type\nold,Thing\n", encoding="utf-8")
@@ -462,12 +448,12 @@ def old(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return (folder / "graph.db").read_bytes()
 
 
-def bfsql_here(*args: str) -> Result:
+def bfsql_here(*args):
     return CliRunner().invoke(bfsql, args, prog_name="bfsql")
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: bytes) -> Path:
+def folder(tmp_path, monkeypatch, old):
     """The working directory; graph.db holds the node `old`."""
     (tmp_path / "graph.db").write_bytes(old)
     monkeypatch.chdir(tmp_path)
@@ -475,7 +461,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: bytes) -> Path:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_a_file_as_a_user_has_it(case: Case, folder: Path, old: bytes) -> None:
+def test_a_file_as_a_user_has_it(case, folder, old):
     for name, content in case.files.items():
         path = folder / name
         path.parent.mkdir(exist_ok=True)
@@ -495,7 +481,7 @@ def test_a_file_as_a_user_has_it(case: Case, folder: Path, old: bytes) -> None:
 # --- in a separate process ------------------------------------------------------
 
 
-def bfsql_there(folder: Path, *args: str, stdin: int | None = None) -> subprocess.Popen[str]:
+def bfsql_there(folder, *args, stdin=None):
     """Run `bfsql load` in a separate process."""
     command = [sys.executable, "-m", "bfsql", "load", *args, "--path", "graph.db"]
     return subprocess.Popen(
@@ -508,7 +494,7 @@ def bfsql_there(folder: Path, *args: str, stdin: int | None = None) -> subproces
     )
 
 
-def test_a_pipe(folder: Path) -> None:
+def test_a_pipe(folder):
     with bfsql_there(folder, "-", "--format", "csv", "--replace", stdin=subprocess.PIPE) as load:
         out, err = load.communicate(EDGE_LIST, timeout=60)
     assert (load.returncode, err) == (0, "")
@@ -516,7 +502,7 @@ def test_a_pipe(folder: Path) -> None:
     assert whole(3, 2) in out
 
 
-def test_a_pipe_without_a_format(folder: Path, old: bytes) -> None:
+def test_a_pipe_without_a_format(folder, old):
     with bfsql_there(folder, "-", "--replace", stdin=subprocess.PIPE) as load:
         out, err = load.communicate(EDGE_LIST, timeout=60)
     assert (load.returncode, out, err.count("\n")) == (2, "", 1)
@@ -524,7 +510,7 @@ def test_a_pipe_without_a_format(folder: Path, old: bytes) -> None:
     assert (folder / "graph.db").read_bytes() == old
 
 
-def test_a_pipe_that_nothing_comes_from(folder: Path, old: bytes) -> None:
+def test_a_pipe_that_nothing_comes_from(folder, old):
     with bfsql_there(folder, "-", "--format", "csv", "--replace") as load:
         out, err = load.communicate(timeout=60)
     assert (load.returncode, out, err.count("\n")) == (2, "", 1)
@@ -533,7 +519,7 @@ def test_a_pipe_that_nothing_comes_from(folder: Path, old: bytes) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no FIFOs")
-def test_a_fifo(folder: Path) -> None:
+def test_a_fifo(folder):
     os.mkfifo(folder / "e.csv")
     with bfsql_there(folder, "e.csv", "--replace") as load:
         (folder / "e.csv").write_text(EDGE_LIST, encoding="utf-8")
@@ -546,9 +532,7 @@ def test_a_fifo(folder: Path) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
 @pytest.mark.parametrize("told", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("background", [False, True])
-def test_a_signal_ends_the_waiting_for_a_fifo(
-    folder: Path, old: bytes, told: signal.Signals, background: bool
-) -> None:
+def test_a_signal_ends_the_waiting_for_a_fifo(folder, old, told, background):
     if background and told is signal.SIGINT:
         pytest.skip("What runs in the background of a script does not get it.")
     os.mkfifo(folder / "e.csv")
@@ -566,7 +550,7 @@ def test_a_signal_ends_the_waiting_for_a_fifo(
     assert (folder / "graph.db").read_bytes() == old
 
 
-def _ended(load: subprocess.Popen[str], told: signal.Signals) -> tuple[str, str]:
+def _ended(load, told):
     """The output of a load that is ended by a signal."""
     while True:  # a signal just before a read begins is noticed only after that read
         load.send_signal(told)
@@ -577,7 +561,7 @@ def _ended(load: subprocess.Popen[str], told: signal.Signals) -> tuple[str, str]
 @pytest.mark.skipif(
     sys.platform == "win32" or os.geteuid() == 0, reason="The superuser may read everything."
 )
-def test_a_file_that_may_not_be_read(folder: Path) -> None:
+def test_a_file_that_may_not_be_read(folder):
     (folder / "e.csv").write_text(EDGE_LIST, encoding="utf-8")
     (folder / "e.csv").chmod(0)
     done = bfsql_here("load", "e.csv", "--replace", "--path", "graph.db")
