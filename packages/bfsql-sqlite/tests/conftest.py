@@ -1,14 +1,8 @@
 """Fixtures that load and open graphs."""
 
-from collections.abc import Awaitable, Callable, Iterable
-
 import pytest
 
-from bfsql.models import GraphRecord, LoadReport
 from bfsql_sqlite import SqliteBackend, SqliteSettings, load_graph
-
-Load = Callable[[Iterable[GraphRecord]], Awaitable[LoadReport]]
-Open = Callable[[Iterable[GraphRecord]], Awaitable[SqliteBackend]]
 
 
 @pytest.fixture
@@ -25,7 +19,7 @@ def load(file):
 @pytest.fixture
 async def opened(tmp_path):
     """Opens a backend over records, and closes it after the test."""
-    backends: list[SqliteBackend] = []
+    backends = []
 
     async def open_records(records):
         path = tmp_path / f"graph-{len(backends)}.db"

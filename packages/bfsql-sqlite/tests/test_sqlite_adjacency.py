@@ -12,8 +12,7 @@ from bfsql_sqlite import adjacency, edge_tables
 from bfsql_sqlite.adjacency import WHOLE, Adjacency, NumberedEdgeFilter
 from bfsql_sqlite.edge_tables import write_edges, write_types
 from bfsql_sqlite.packed_arrays import Damaged, cut
-
-Triple = tuple[int, int, int]
+from bfsql_test_support.case_table import case_table
 
 NODES, PREDICATES = 11, 3
 TRIPLES = st.frozensets(
@@ -69,7 +68,7 @@ def written(triples, lacking=frozenset(), length=5):
 def ring(graph, nodes, part=WHOLE):
     edges = Adjacency.of(graph)
     assert len(edges.types(graph)) == NODES
-    found: list[Triple] = []
+    found = []
     for read in edges.plan(graph, np.array(nodes, np.int32), part):
         assert 0 < read.keywords["ranges"].total <= adjacency.BATCH_EDGES
         columns = read(graph)
@@ -148,7 +147,7 @@ def test_a_rare_predicate_of_a_hub_is_found_without_reading_the_hub():
         graph.executescript(edge_tables.TABLES)
         write_edges(graph, nodes=count, predicates=3, leaving=[triples], entering=[triples])
         edges = Adjacency(count, count, 1, 3)
-        statements: list[str] = []
+        statements = []
         graph.set_trace_callback(statements.append)
         part = NumberedEdgeFilter(np.array([1], np.int32), "in")
         [read] = edges.plan(graph, np.array([0], np.int32), part)
@@ -191,7 +190,7 @@ def test_predicates_and_types_have_the_width_that_they_need():
     assert widths == [1, 1, 2, 2, 4, 4]
 
 
-@pytest.mark.parametrize(
+@case_table(
     "damage",
     [
         "UPDATE entries SET ends = substr(ends, 1, 4)",

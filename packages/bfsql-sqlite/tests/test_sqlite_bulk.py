@@ -11,7 +11,6 @@ from contextlib import closing
 from dataclasses import asdict, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 from unittest.mock import patch
 
 import duckdb
@@ -30,11 +29,11 @@ from bfsql_sqlite import SqliteSettings, bulk, load_graph
 from bfsql_sqlite.bulk import RECORD_BY_RECORD
 from bfsql_sqlite.bulk_graph import BulkGraph
 from bfsql_sqlite.plugin import plugin
+from bfsql_test_support.case_table import case_table
 
 zstd = importlib.import_module(ZSTD)
 
 CREATING = LoadOptions(LoadMode.REPLACE, create_nodes=True, default_type="Node")
-Outcome = tuple[dict[str, list[Any]], dict[str, Any]] | str
 
 
 def outcome(paths, options, how, file, bulk):
@@ -144,8 +143,8 @@ def test_a_path_is_no_pattern(tmp_path):
     assert ids == [("right",), ("right too",)]
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
-@pytest.mark.parametrize(("end", "pack"), [("\n", "gz"), ("\r\n", "zst")])
+@case_table("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
+@case_table(("end", "pack"), [("\n", "gz"), ("\r\n", "zst")])
 def test_tables_that_are_packed_or_in_another_encoding(tmp_path, encoding, end, pack):
     table = tmp_path / f"t.tsv.{pack}"
     compress = {"gz": gzip.compress, "zst": zstd.compress}[pack]
@@ -217,7 +216,7 @@ def test_what_is_added_to_a_graph(tmp_path):
     assert not check(tmp_path, nodes, edges, how=appending)  # JSON Lines, but the same outcome
 
 
-@pytest.mark.parametrize("phase", ["reading", "merging", "writing"])
+@case_table("phase", ["reading", "merging", "writing"])
 async def test_a_load_that_is_cancelled_leaves_the_old_file(tmp_path, phase):
     table, file = tmp_path / "t.csv", tmp_path / "graph.db"
     table.write_text("subject,object\n" + "".join(f"{i},{i % 5000}\n" for i in range(300_000)))
@@ -447,7 +446,7 @@ def json_tables(draw):
     return ".jsonl", draw(st.sampled_from([b"", b"", b"\xef\xbb\xbf"])) + data
 
 
-COLUMNS: list[tuple[pa.DataType, st.SearchStrategy[Any]]] = [
+COLUMNS = [
     *[(pa.string(), TEXTS)] * 4,
     (pa.large_string(), TEXTS),
     (pa.dictionary(pa.int8(), pa.string()), TEXTS),

@@ -18,6 +18,7 @@ from bfsql.models import BfsQuery, EdgeRecord, NodeRecord
 from bfsql.plugins import hookimpl
 from bfsql_sqlite import SqliteBackend, SqliteSettings, adjacency, load_graph
 from bfsql_sqlite.connection import Pool
+from bfsql_test_support.case_table import case_table
 
 GRAPH = [
     *(NodeRecord(f"n{i:05}", f"type {i % 5}", {"name": f"name {i}"}) for i in range(3_000)),
@@ -141,8 +142,10 @@ async def test_a_deadline_stops_between_two_batches(made, monkeypatch):
     await backend.close()
 
 
-@pytest.mark.parametrize("share", [0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 0.999])
-async def test_a_file_that_is_cut_short_while_it_is_served_is_an_error(file, share):
+@case_table("share", [0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 0.999])
+async def test_a_file_that_is_cut_short_while_it_is_served_is_an_error(made, tmp_path, share):
+    file = tmp_path / "graph.db"
+    file.write_bytes(made.read_bytes())
     backend = await SqliteBackend.create(path=file, connections=1)
     some = [f"n{i:05}" for i in range(0, 3_000, 100)]
     await edges_of(backend, some)
@@ -155,10 +158,10 @@ async def test_a_file_that_is_cut_short_while_it_is_served_is_an_error(file, sha
     await backend.close()
 
 
-@pytest.mark.parametrize("seed", range(8))
-async def test_overwritten_bytes_give_an_error_of_the_store_or_an_answer(file, seed):
-    chance = random.Random(seed)
-    content = bytearray(file.read_bytes())
+@case_table("seed", range(8))
+async def test_overwritten_bytes_give_an_error_of_the_store_or_an_answer(made, tmp_path, seed):
+    file, chance = tmp_path / "graph.db", random.Random(seed)
+    content = bytearray(made.read_bytes())
     for _ in range(60):
         place = chance.randrange(4096 * 4, len(content))
         length = chance.choice([1, 4, 400])

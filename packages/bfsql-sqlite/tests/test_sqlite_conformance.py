@@ -4,7 +4,6 @@ import stat
 import tempfile
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 from bfsql_sqlite import SqliteBackend, SqliteSettings, load_graph
 from bfsql_test_support.suites.conformance import WatchedSuite, closing
@@ -56,7 +55,7 @@ class TestSqlite(LoadedTogether, WatchedSuite):
     async def backend_with(self, records):
         self.texts = []
         async with opened(records, stat.S_IRUSR | stat.S_IWUSR) as backend:
-            pool: Any = backend._pool
+            pool = backend._pool
             while not pool._idle.empty():
                 pool._idle.get()
             pool._own, *others = [Watched(one, self.texts) for one in pool._all]

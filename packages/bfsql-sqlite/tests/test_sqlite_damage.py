@@ -16,6 +16,7 @@ from bfsql.models.load import LoadMode, LoadOptions
 from bfsql_sqlite import SqliteSettings, load_graph
 from bfsql_sqlite.connection import read_only
 from bfsql_sqlite.queries import rows_for
+from bfsql_test_support.case_table import case_table
 from bfsql_test_support.depth import THOROUGH
 
 APPEND = LoadOptions(LoadMode.APPEND)
@@ -124,7 +125,7 @@ def overwritten(path, content, chance):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("damage", [flipped, overwritten])
+@case_table("damage", [flipped, overwritten])
 async def test_every_call_on_a_damaged_file_answers_or_says_so(graph, tmp_path, damage):
     path, chance, noticed = tmp_path / "graph.db", random.Random(7), 0
     path.write_bytes(graph)
@@ -139,7 +140,7 @@ async def test_every_call_on_a_damaged_file_answers_or_says_so(graph, tmp_path, 
     assert noticed > CHANGES / 20
 
 
-@pytest.mark.parametrize(
+@case_table(
     "statement",
     [
         "UPDATE offsets SET base = 1 << 60 WHERE k = 1",
@@ -198,7 +199,7 @@ def endless(content, table, path):
     path.write_bytes(changed)
 
 
-@pytest.mark.parametrize("table", ["type", "predicate", "node_types", "property", "block"])
+@case_table("table", ["type", "predicate", "node_types", "property", "block"])
 async def test_a_table_without_an_end_is_damage_and_not_a_call_that_hangs(graph, tmp_path, table):
     endless(graph, table, tmp_path / "graph.db")
     assert "is damaged" in (await complaints(tmp_path / "graph.db"))[0]
@@ -214,7 +215,7 @@ FOREIGN = {
 }
 
 
-@pytest.mark.parametrize("statement", FOREIGN.values(), ids=FOREIGN)
+@case_table("statement", FOREIGN)
 async def test_a_file_with_more_than_the_tables_of_a_graph_is_not_opened(
     graph, tmp_path, statement
 ):
@@ -244,7 +245,7 @@ def test_a_graph_is_opened_with_the_protections_of_sqlite(graph, tmp_path):
 
 
 def test_rows_that_are_left_early_do_not_touch_a_closed_file(monkeypatch):
-    raised: list[object] = []
+    raised = []
     monkeypatch.setattr("sys.unraisablehook", raised.append)
     connection = sqlite3.connect(":memory:")
     rows = rows_for(connection, lambda n: f"VALUES {', '.join(['(?)'] * n)}", [1, 2, 3])

@@ -14,6 +14,7 @@ from bfsql.errors import StoreError
 from bfsql.models import EdgeRecord, NodeRecord
 from bfsql.models.outline import Outline
 from bfsql_sqlite import SqliteBackend, backend
+from bfsql_test_support.case_table import case_table
 
 PEOPLE = [NodeRecord(f"p{i}", "person", {"name": f"Person {i}"}) for i in range(300)]
 ACQUAINTED = [EdgeRecord(f"p{i}", "KNOWS", f"p{i // 2}") for i in range(300)]
@@ -53,9 +54,7 @@ async def test_a_name_with_a_nul_is_reported():
     assert "cannot be read" in await refusal(Path("graph\0.db"))
 
 
-@pytest.mark.parametrize(
-    "content", [b"", b"id,name\n1,Meg Ryan\n", b"SQLite format 3\0", bytes(5000)]
-)
+@case_table("content", [b"", b"id,name\n1,Meg Ryan\n", b"SQLite format 3\0", bytes(5000)])
 async def test_a_file_of_another_kind_is_reported(file, content):
     file.write_bytes(content)
     sentence = await refusal(file)
@@ -69,7 +68,7 @@ async def test_an_sqlite_file_of_somebody_else_is_reported(file):
     assert "that does not contain a BFS-QL graph" in await refusal(file)
 
 
-@pytest.mark.parametrize(("layout", "found"), [(6, "reads layout 5"), (4, "older than 5")])
+@case_table(("layout", "found"), [(6, "reads layout 5"), (4, "older than 5")])
 async def test_a_file_of_another_layout_is_reported(graph, layout, found):
     with closing(sqlite3.connect(graph)) as connection:
         connection.execute(f"PRAGMA user_version = {layout}")
@@ -90,12 +89,12 @@ async def test_a_file_whose_load_never_ended_is_reported(graph):
     assert "damaged" in await refusal(graph)
 
 
-@pytest.mark.parametrize("start", [100, 4096])
-async def test_a_file_with_overwritten_pages_is_reported(graph, start):
+@case_table("start", [100, 4096])
+async def test_a_file_with_overwritten_pages_is_reported(graph, tmp_path, start):
     content = bytearray(graph.read_bytes())
     content[start : start + 40_000] = b"\xff" * len(content[start : start + 40_000])
-    graph.write_bytes(content)
-    assert "damaged" in await refusal(graph)
+    (tmp_path / "damaged.db").write_bytes(content)
+    assert "damaged" in await refusal(tmp_path / "damaged.db")
 
 
 def damage(graph, table):

@@ -1,19 +1,19 @@
 """Tables whose ids were read from the wrong column: what `bfsql load` says, and its exit code."""
 
 import json
-from collections.abc import Callable
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
 from bfsql.cli import bfsql
 from bfsql_sqlite.bulk import RECORD_BY_RECORD
+from bfsql_test_support.case_table import case_table
 
 pytestmark = pytest.mark.slow
 
-Row = dict[str, str]
 
 AIRPORTS = [
     {"iata": "ORD", "name": "O'Hare", "city": "Chicago"},
@@ -52,6 +52,8 @@ def folder(tmp_path, monkeypatch):
 
 
 def load(*args):
+    """The outcome of a load where no graph is."""
+    Path("graph.db").unlink(missing_ok=True)
     return CliRunner().invoke(bfsql, ["load", *args, "--path", "graph.db"], prog_name="bfsql")
 
 
@@ -69,15 +71,14 @@ def dry_run(*args):
     return load(*args, "--dry-run")
 
 
-ways = pytest.mark.parametrize("way", [in_bulk, record_by_record, dry_run])
-Way = Callable[..., Result]
+ways = case_table("way", [in_bulk, record_by_record, dry_run])
 
 
 # --- ids that are not unique ------------------------------------------------------
 
 
 @ways
-@pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl", "parquet"])
+@case_table("ending", ["csv", "tsv", "jsonl", "parquet"])
 def test_names_that_several_rows_share_are_not_taken_as_ids(folder, ending, way):
     _write(folder / f"airports.{ending}", AIRPORTS)
     wrong = way(f"airports.{ending}", "flights.csv")
@@ -127,9 +128,7 @@ def test_one_name_in_two_files_is_one_node(folder, way):
     assert "Duplicates merged: 1 node" in done.stdout
 
 
-@pytest.mark.parametrize(
-    "graph", [AIRPORTS, {"nodes": AIRPORTS, "links": [{"source": 0, "target": 3}]}]
-)
+@case_table("graph", [AIRPORTS, {"nodes": AIRPORTS, "links": [{"source": 0, "target": 3}]}])
 def test_names_in_json_are_ids_only_if_they_are_unique(folder, graph):
     (folder / "airports.json").write_text(json.dumps(graph), encoding="utf-8")
     wrong = load("airports.json")
@@ -154,7 +153,7 @@ ADVICE = "but they are values of the column iata of {}: name it with --id-column
 
 
 @ways
-@pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl", "parquet"])
+@case_table("ending", ["csv", "tsv", "jsonl", "parquet"])
 def test_ends_that_are_values_of_another_column_are_reported_first(folder, ending, way):
     _write(folder / f"airports.{ending}", KNOWN)
     done = way(f"airports.{ending}", "flights.csv")
@@ -168,13 +167,10 @@ def test_ends_that_are_values_of_another_column_are_reported_first(folder, endin
         way is not dry_run
     )
     assert (folder / "graph.db").exists() == (way is not dry_run)
-    assert way(f"airports.{ending}", "flights.csv", "--allow-refused", *REPLACE).exit_code == 0
-    better = way(f"airports.{ending}", "flights.csv", "--id-column", "iata", *REPLACE)
+    assert way(f"airports.{ending}", "flights.csv", "--allow-refused").exit_code == 0
+    better = way(f"airports.{ending}", "flights.csv", "--id-column", "iata")
     assert better.exit_code == 0
     assert better.stdout.startswith(f"airports.{ending} (")
-
-
-REPLACE = ["--replace", "--no-backup"]
 
 
 @ways
@@ -200,7 +196,7 @@ def test_ends_without_a_node_are_reported_first(folder, way):
 def test_edges_of_which_most_ends_are_nodes_are_not_reported(folder, way):
     _write(folder / "airports.csv", [{"id": "ORD"}, {"id": "ATL"}, {"id": "H88"}])
     for tables in (["airports.csv", "flights.csv"], ["flights.csv"]):
-        done = way(*tables, *REPLACE)
+        done = way(*tables)
         assert done.exit_code == 0
         assert done.stdout.startswith(f"{tables[0]} (")
 
@@ -209,7 +205,7 @@ def test_dangling_ends_are_reported_first(folder):
     _write(folder / "airports.csv", [*KNOWN, {"id": "ORD", "iata": "", "name": "", "city": ""}])
     _write(folder / "more.csv", [{"source": "ORD", "target": "ORD"}])
     for way in (in_bulk, record_by_record, dry_run):
-        done = way("airports.csv", "flights.csv", "more.csv", "--no-create-nodes", *REPLACE)
+        done = way("airports.csv", "flights.csv", "more.csv", "--no-create-nodes")
         assert done.exit_code == 1
         assert "3 of the 4 ids at the ends of edges" in done.stdout.splitlines()[0]
 
@@ -222,8 +218,8 @@ EDGES = [
 ]
 
 
-@pytest.mark.parametrize("way", [in_bulk, dry_run])
-@pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl", "parquet"])
+@case_table("way", [in_bulk, dry_run])
+@case_table("ending", ["csv", "tsv", "jsonl", "parquet"])
 def test_a_table_of_edges_that_was_read_as_nodes_is_reported_first(folder, ending, way):
     _write(folder / f"vertices.{ending}", VERTICES)
     _write(folder / f"routes.{ending}", EDGES)
@@ -235,7 +231,7 @@ def test_a_table_of_edges_that_was_read_as_nodes_is_reported_first(folder, endin
         "nodes, and there are no edges: read it as a table of edges with --subject-column @from "
         "--object-column @to."
     )
-    better = way(*tables, "--subject-column", "@from", "--object-column", "@to", *REPLACE)
+    better = way(*tables, "--subject-column", "@from", "--object-column", "@to")
     assert better.exit_code == 0
     assert "5 nodes, 5 edges" in better.stdout
 
@@ -245,4 +241,4 @@ def test_tables_of_nodes_alone_are_no_mistake(folder):
     _write(folder / "b.csv", [{"id": f"p{n}", "parent": f"p{n // 2}"} for n in range(5)])
     for way in (in_bulk, dry_run):
         assert way("a.csv", "b.csv").exit_code == 0
-        assert way("b.csv", *REPLACE).exit_code == 0
+        assert way("b.csv").exit_code == 0

@@ -12,10 +12,11 @@ import pytest
 
 from bfsql.errors import LoadRefused
 from bfsql.loading import load
-from bfsql.models import GraphRecord, NodeRecord
+from bfsql.models import NodeRecord
 from bfsql.models.load import LoadMode, LoadOptions
 from bfsql_sqlite import SqliteSettings, load_graph
 from bfsql_sqlite.plugin import plugin
+from bfsql_test_support.case_table import case_table
 from bfsql_test_support.depth import THOROUGH
 from bfsql_test_support.suites.loading import load_and_tell, load_files_and_tell
 from bfsql_testing.loader_suite import many
@@ -24,7 +25,7 @@ KILLS = 60 if THOROUGH else 12
 NODES = 1_500
 TABLE = 5_000
 """Nodes in a table; there are nine times as many edges."""
-OLD: list[GraphRecord] = [NodeRecord(f"old {i}", "thing") for i in range(10)]
+OLD = [NodeRecord(f"old {i}", "thing") for i in range(10)]
 WHOLE = {LoadMode.NEW: (0, NODES), LoadMode.REPLACE: (10, NODES), LoadMode.APPEND: (10, NODES + 10)}
 """Possible numbers of nodes after a load in each mode was killed."""
 
@@ -143,7 +144,7 @@ async def test_of_two_loads_of_tables_the_later_is_refused(tmp_path, tables):
     assert kept(tmp_path) == {"tables"}
 
 
-@pytest.mark.parametrize("mode", LoadMode)
+@case_table("mode", LoadMode)
 async def test_of_two_loads_into_one_file_the_later_is_refused(tmp_path, mode):
     path = tmp_path / "graph.db"
     reading, go_on = threading.Event(), threading.Event()

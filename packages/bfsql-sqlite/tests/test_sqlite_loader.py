@@ -2,12 +2,9 @@
 # ruff: noqa: ASYNC220, ASYNC221 - a test waits for its files and processes
 
 import asyncio
-import sqlite3
-import stat
 import subprocess
 import sys
 import threading
-from contextlib import closing
 from dataclasses import replace
 
 import pytest
@@ -17,6 +14,7 @@ from bfsql.models import EdgeRecord, EvidenceRecord, NodeRecord
 from bfsql_sqlite import SqliteBackend, SqliteSettings, adjacency, bulk_graph, load_graph, loader
 from bfsql_sqlite.graph_file import make_file
 from bfsql_sqlite.plugin import plugin
+from bfsql_test_support.case_table import case_table
 from bfsql_test_support.suites.loading import SqlLoaderSuite
 from bfsql_testing.loader_suite import OLD, many
 
@@ -109,40 +107,7 @@ except StoreError as error:
     assert names(file.parent) == ["graph.db"]
 
 
-async def test_the_mode_of_a_replaced_file_and_a_link_to_it_are_kept(tmp_path):
-    real, link = tmp_path / "real.db", tmp_path / "link.db"
-    link.symlink_to(real)
-    await load_graph(SqliteSettings(path=link), OLD)
-    assert link.is_symlink()
-    real.chmod(0o640)
-    await load_graph(SqliteSettings(path=link), many(3))
-    assert link.is_symlink()
-    assert stat.S_IMODE(real.stat().st_mode) == 0o640
-
-
-@pytest.mark.parametrize(
-    "content", [b"my only copy of a thesis", b"SQLite format 3\0" + bytes(200)]
-)
-async def test_a_file_that_is_no_graph_is_never_replaced(load, file, content):
-    file.write_bytes(content)
-    with pytest.raises(StoreError, match="does not contain a BFS-QL graph, so it is not replaced"):
-        await load(OLD)
-    assert file.read_bytes() == content
-
-
-async def test_somebody_elses_database_is_never_replaced(load, file):
-    with closing(sqlite3.connect(file)) as connection:
-        connection.execute("CREATE TABLE thesis (chapter)")
-    with pytest.raises(StoreError, match="not replaced"):
-        await load(OLD)
-
-
-async def test_an_empty_file_is_filled(load, file):
-    file.touch()
-    assert (await load(OLD)).nodes == 1
-
-
-@pytest.mark.parametrize("name", ["no folder/graph.db", "", "a\0b"])
+@case_table("name", ["no folder/graph.db", "", "a\0b"])
 async def test_a_place_where_no_file_can_be_is_reported(tmp_path, name):
     with pytest.raises(StoreError) as caught:
         await load_graph(SqliteSettings(path=tmp_path / name), OLD)

@@ -2,13 +2,11 @@
 
 import random
 import tracemalloc
-from typing import Any
-
-import pytest
 
 from bfsql.loading import intake, staged
 from bfsql.models import EdgeRecord, EvidenceRecord, NodeRecord
 from bfsql_sqlite import SqliteBackend, SqliteSettings, bulk_graph, load_graph
+from bfsql_test_support.case_table import case_table
 
 EDGE = ("a", "p", "b")
 
@@ -35,8 +33,8 @@ async def stage(_, records):
         return staging.report
 
 
-@pytest.mark.parametrize("kind", ["node", "edge", "evidence"])
-@pytest.mark.parametrize("into", [load, stage])
+@case_table("kind", ["node", "edge", "evidence"])
+@case_table("into", [load, stage])
 async def test_memory_does_not_grow_with_the_records_of_one_thing(
     tmp_path, monkeypatch, kind, into
 ):
@@ -58,7 +56,7 @@ async def test_memory_does_not_grow_with_the_records_of_one_thing(
 
 
 def drawn(chance):
-    some: list[Any] = [None, 1, 1.0, True, "x", ["x", 2], {"y": 1}]
+    some = [None, 1, 1.0, True, "x", ["x", 2], {"y": 1}]
     for _ in range(60):
         known = {key: chance.choice(some) for key in "abc" if chance.random() < 0.5}
         item = {"document_id": chance.choice("de"), "text_span": chance.choice("st")} | known
@@ -89,9 +87,10 @@ async def merged(path, seed):
     return counts, report.retyped_examples, report.edges, node, edge, staged_graph
 
 
-@pytest.mark.parametrize("seed", range(8))
+@case_table("seed", range(8))
 async def test_records_merged_in_parts_are_what_all_at_once_would_be(tmp_path, monkeypatch, seed):
     whole = await merged(tmp_path / "whole.db", seed)
-    monkeypatch.setattr(intake, "BATCH", 3)
-    monkeypatch.setattr(bulk_graph, "BATCH_EDGES", 7)
-    assert await merged(tmp_path / "parts.db", seed) == whole
+    with monkeypatch.context() as patched:
+        patched.setattr(intake, "BATCH", 3)
+        patched.setattr(bulk_graph, "BATCH_EDGES", 7)
+        assert await merged(tmp_path / "parts.db", seed) == whole

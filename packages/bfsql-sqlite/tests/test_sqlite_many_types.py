@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bfsql.graph import open_graph
-from bfsql.models import EdgeRecord, GraphRecord, NodeRecord
+from bfsql.models import EdgeRecord, NodeRecord
 from bfsql_sqlite import SqliteSettings, load_graph, outline
+from bfsql_test_support.case_table import case_table
 
 pytestmark = pytest.mark.slow
 
@@ -31,9 +32,9 @@ def test_a_sample_is_evenly_spaced_places_of_each_kind(kinds, most):
     assert chosen == sorted(expected)
 
 
-@pytest.mark.parametrize("of_nodes", [True, False])
+@case_table("of_nodes", [True, False])
 async def test_very_many_types_or_predicates_are_described_soon(tmp_path, of_nodes):
-    records: list[GraphRecord] = [NodeRecord("a", "T", {}), NodeRecord("b", "T", {})]
+    records = [NodeRecord("a", "T", {}), NodeRecord("b", "T", {})]
     for number in range(MANY):
         node, edge = NodeRecord(f"n{number}", f"T{number}", {}), EdgeRecord("a", f"P{number}", "b")
         records.append(node if of_nodes else edge)
@@ -50,7 +51,7 @@ async def test_very_many_types_or_predicates_are_described_soon(tmp_path, of_nod
 
 
 async def test_a_path_begins_at_100_000_entities_of_a_pattern(tmp_path):
-    records: list[GraphRecord] = [NodeRecord(f"c{n}", "Compound") for n in range(10)]
+    records = [NodeRecord(f"c{n}", "Compound") for n in range(10)]
     for n in range(MANY + 9):
         records.append(NodeRecord(f"t{n}", "Trial", {"phase": n // MANY}))
         records.append(EdgeRecord(f"t{n}", "tests", f"c{n % 10}"))

@@ -2,21 +2,20 @@
 
 import os
 import sqlite3
-from collections.abc import Awaitable, Callable
+import stat
 from contextlib import closing
 
 import pytest
 
 from bfsql.errors import LoadRefused, StoreError
 from bfsql.loading import load
-from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, LoadReport, NodeRecord
+from bfsql.models import EdgeRecord, EvidenceRecord, NodeRecord
 from bfsql.models.load import LoadMode, LoadOptions
 from bfsql_sqlite import SqliteBackend, SqliteSettings, load_graph
 from bfsql_sqlite.plugin import plugin
+from bfsql_test_support.case_table import case_table
 
-LoadWith = Callable[..., Awaitable[LoadReport]]
-
-OLD: list[GraphRecord] = [
+OLD = [
     NodeRecord("a", "person", {"name": "Ada", "age": 36}),
     NodeRecord("b", "person", {"name": "Bob"}),
     EdgeRecord("a", "KNOWS", "b", {"confidence": 0.5}),
@@ -77,11 +76,19 @@ async def test_a_graph_of_an_older_layout_can_only_be_replaced(load_with, file, 
     assert (await load_with(LoadMode.REPLACE, OLD)).nodes == 2
 
 
-@pytest.mark.parametrize("mode", LoadMode)
-async def test_what_is_no_graph_is_refused_in_every_mode(load_with, file, mode):
-    file.write_text("my only copy of a thesis", encoding="utf-8")
+@case_table("mode", LoadMode)
+@case_table("content", [b"my only copy of a thesis", b"SQLite format 3\0" + bytes(200), None])
+async def test_what_is_no_graph_is_refused_in_every_mode(load_with, file, mode, content):
+    if content is None:  # somebody else's database
+        file.unlink(missing_ok=True)
+        with closing(sqlite3.connect(file)) as connection:
+            connection.execute("CREATE TABLE thesis (chapter)")
+    else:
+        file.write_bytes(content)
+    before = file.read_bytes()
     with pytest.raises(StoreError, match="does not contain a BFS-QL graph, so it is not replaced"):
         await load_with(mode, OLD)
+    assert file.read_bytes() == before
     assert names(file.parent) == ["graph.db"]
 
 
@@ -138,13 +145,16 @@ async def test_without_hard_links_the_old_graph_is_copied(load_with, file, monke
     assert await ids(file) == ["z"]
 
 
-async def test_a_link_stays_a_link_and_the_backup_is_beside_the_file(tmp_path):
+async def test_a_link_and_the_mode_of_its_file_stay_and_the_backup_is_beside_the_file(tmp_path):
     (tmp_path / "there").mkdir()
     real, link = tmp_path / "there" / "real.db", tmp_path / "link.db"
     link.symlink_to(real)
-    for _ in range(2):
-        report = await load_graph(SqliteSettings(path=link), OLD)
+    await load_graph(SqliteSettings(path=link), OLD)
     assert link.is_symlink()
+    real.chmod(0o640)
+    report = await load_graph(SqliteSettings(path=link), OLD)
+    assert link.is_symlink()
+    assert stat.S_IMODE(real.stat().st_mode) == 0o640
     assert report.backup == str(real.with_name("real.db.bak"))
     assert names(real.parent) == ["real.db", "real.db.bak"]
 
@@ -288,7 +298,7 @@ async def test_a_statement_that_is_taken_out_does_not_take_its_ends_along(file, 
 
 
 async def test_a_graph_without_nodes_or_with_loose_edges_alone_changes_nothing(load_with, file):
-    loose: list[GraphRecord] = [EdgeRecord("x", "P", "y")]
+    loose = [EdgeRecord("x", "P", "y")]
     for records, reason in (([], "no node"), (loose, "all 1 edges dangle")):
         with pytest.raises(LoadRefused, match=reason):
             await load_with(LoadMode.NEW, records, require_nodes=True)
@@ -303,7 +313,7 @@ async def test_a_graph_without_nodes_or_with_loose_edges_alone_changes_nothing(l
 
 
 async def test_progress_goes_through_the_phases_and_can_end_the_load(load_with, file):
-    phases: list[tuple[str, float | None]] = []
+    phases = []
     await load_with(LoadMode.NEW, OLD, progress=lambda *told: phases.append(told))
     assert list(dict.fromkeys(phase for phase, _ in phases)) == ["merging", "writing"]
     assert all(share is None or 0 <= share < 1 for _, share in phases)

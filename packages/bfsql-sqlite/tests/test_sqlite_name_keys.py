@@ -10,6 +10,7 @@ from bfsql import open_graph
 from bfsql.cli import bfsql
 from bfsql.errors import StoreError
 from bfsql_sqlite import SqliteBackend
+from bfsql_test_support.case_table import case_table
 from bfsql_test_support.tool_calls import read
 
 FILES = {
@@ -75,9 +76,9 @@ def test_append_keeps_the_key_until_the_type_has_such_a_property(load):
     assert ids(path, "Film[title=Heat]") == ["b1"]
 
 
-@pytest.mark.parametrize("text", ["{", "[]", "[[1], []]", "3", "[[[[], 2]], 5]"])
+@case_table("text", ["{", "[]", "[[1], []]", "3", "[[[[], 2]], 5]"])
 def test_damaged_keys_are_a_damaged_file(load, text):
-    path = load("samples.csv", options=["--name-column", "material"])
+    path = load("samples.csv", options=["--name-column", "material", "--replace"])
     with sqlite3.connect(path) as graph:
         graph.execute("UPDATE meta SET value = ? WHERE key = 'name_keys'", (text,))
     graph.close()

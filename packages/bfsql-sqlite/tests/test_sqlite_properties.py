@@ -6,7 +6,7 @@ import sqlite3
 import tempfile
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -27,6 +27,7 @@ from bfsql_sqlite import (
     property_spill,
     property_tables,
 )
+from bfsql_test_support.case_table import case_table
 from bfsql_test_support.listings import assert_listed, graph_of
 
 NUMBERS = [0, -0.0, 1, 1.0, 5, 5.5, 2004, 1e16, 1e-7, 10**20, 10**20 + 1, 10**60, -3, 1999]
@@ -178,7 +179,7 @@ EVERY = [
 ]
 
 
-@pytest.mark.parametrize("seed", range(8))
+@case_table("seed", range(8))
 async def test_damaged_columns_give_an_error_of_the_store_or_an_answer(made, file, seed):
     chance = random.Random(seed)
     file.write_bytes(made.read_bytes())
@@ -209,7 +210,7 @@ async def test_damaged_columns_give_an_error_of_the_store_or_an_answer(made, fil
     await backend.close()
 
 
-@pytest.mark.parametrize("size", ["many", -1, 1 << 40])
+@case_table("size", ["many", -1, 1 << 40])
 async def test_an_impossible_size_of_a_dictionary_is_an_error_of_the_store(made, file, size):
     file.write_bytes(made.read_bytes())
     with closing(sqlite3.connect(file)) as graph:
@@ -231,7 +232,7 @@ async def test_a_deadline_stops_a_scan_of_records(made, file, monkeypatch):
     await backend.close()
 
 
-@pytest.mark.parametrize("rows", [2, 4_096])
+@case_table("rows", [2, 4_096])
 async def test_every_value_meets_every_condition_as_its_record_does(file, monkeypatch, rows):
     for module in (property_tables, properties):
         monkeypatch.setattr(module, "VALUES", rows)
@@ -278,7 +279,7 @@ async def test_answers_from_columns_are_those_from_records(tmp_path, monkeypatch
         for n, value in enumerate(values * 3)
     ]
     await load_graph(SqliteSettings(path=tmp_path / "graph.db"), records)
-    calls: list[dict[str, Any]] = [
+    calls = [
         {"seeds": ["A:*"], "facets": ["key", "n"], "limit": 0},
         {"seeds": ["A:*"], "sort_by": "-key", "fields": ["n"]},
         {"seeds": ["A:*"], "where": ["A.key>=3", "n<9"]},

@@ -5,7 +5,6 @@ import gc
 import sqlite3
 import threading
 from itertools import pairwise
-from typing import Any
 
 import pytest
 from pydantic import ValidationError
@@ -19,6 +18,7 @@ from bfsql.settings import options
 from bfsql_sqlite import SqliteBackend, SqliteSettings, load_graph
 from bfsql_sqlite.connection import Pool
 from bfsql_sqlite.plugin import plugin
+from bfsql_test_support.case_table import case_table
 
 HOSTILE = [
     "it's",
@@ -63,7 +63,7 @@ async def test_ids_of_any_spelling_are_themselves_and_nothing_else(opened):
     assert await backend.get_nodes_batch(["nul\0", "é ", "x" * 9_999]) == []
 
 
-@pytest.mark.parametrize("unknown", ["b", "\ud800", "a\udfff", "a\0", "A"])
+@case_table("unknown", ["b", "\ud800", "a\udfff", "a\0", "A"])
 async def test_an_unknown_id_is_a_key_error_alone_and_nothing_in_a_batch(opened, unknown):
     backend = await opened([NodeRecord("a", "thing"), EdgeRecord("a", "KNOWS", "a")])
     for ask in (backend.get_node, backend.edges_from, backend.edges_to, backend.metadata_for_node):
@@ -78,16 +78,7 @@ async def test_an_unknown_id_is_a_key_error_alone_and_nothing_in_a_batch(opened,
     assert await backend.provenance_for_node(unknown, 5) == {"total": 0, "items": []}
 
 
-async def test_an_edge_to_an_id_without_a_record_is_in_the_ring(opened):
-    backend = await opened([NodeRecord("a", "thing"), EdgeRecord("a", "KNOWS", "ghost")])
-    assert await backend.edges_batch(["a"]) == [("a", "KNOWS", "ghost")]
-    assert await backend.edges_batch(["ghost"]) == []
-    assert await backend.get_nodes_batch(["ghost"]) == []
-    with pytest.raises(KeyError):
-        await backend.edges_to("ghost")
-
-
-@pytest.mark.parametrize("number", [0, 1, 2, 8, 9, 64, 65, 511, 512, 513, 1_500])
+@case_table("number", [0, 1, 2, 8, 9, 64, 65, 511, 512, 513, 1_500])
 async def test_batches_of_any_size_are_whole(opened, number):
     ids = [f"n{i}" for i in range(number)]
     backend = await opened(
@@ -165,7 +156,7 @@ async def test_the_deadline_of_a_call_stops_its_statement(opened):
 
 async def endless_calls(backend, number):
     """Start calls that do not end by themselves, and return them when all are running."""
-    begun: asyncio.Queue[None] = asyncio.Queue()
+    begun = asyncio.Queue()
     loop = asyncio.get_running_loop()
 
     def endless(reader):
@@ -229,18 +220,6 @@ async def test_closing_tells_those_who_wait_for_a_thread_and_cancels_none(opened
     assert [type(answer) for answer in answers] == [StoreUnavailable] * 5
 
 
-async def test_many_calls_at_once_answer_each_its_own(opened):
-    backend = await opened([NodeRecord(f"n{i}", "thing", {"i": i}) for i in range(500)])
-    found = await asyncio.gather(*(backend.metadata_for_node(f"n{i}") for i in range(500)))
-    assert [metadata["i"] for metadata in found] == list(range(500))
-
-
-async def test_the_event_loop_stays_free(opened):
-    backend = await opened([NodeRecord("a", "thing")])
-    here = threading.get_ident()
-    assert await backend._pool.run(lambda reader: threading.get_ident()) != here
-
-
 async def test_the_schema_is_complete_and_nodes_are_counted_by_type(opened):
     records = [NodeRecord(f"d{i}", "drug") for i in range(3)]
     records += [NodeRecord("x", "disease"), EdgeRecord("d1", "b", "x"), EdgeRecord("d1", "B", "x")]
@@ -276,13 +255,13 @@ def is_open(connection):
         return False
 
 
-@pytest.mark.parametrize("cancelled", [False, True], ids=["whole", "cancelled"])
+@case_table("cancelled", {"whole": False, "cancelled": True})
 async def test_a_file_is_closed_after_reads_of_cancelled_calls(tmp_path, cancelled):
     path = tmp_path / "g.db"
     await load_graph(SqliteSettings(path=path), [NodeRecord("a", "T")])
     pool = Pool.open(path, 2, 1)
     began, goes_on = threading.Event(), threading.Event()
-    read: list[Any] = []
+    read = []
 
     def work(reader):
         began.set()

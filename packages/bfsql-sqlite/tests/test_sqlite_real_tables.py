@@ -14,6 +14,7 @@ from click.testing import CliRunner
 
 from bfsql.cli import bfsql
 from bfsql.sources.registry import CONVERSIONS, format_of
+from bfsql_test_support.case_table import case_table
 from bfsql_test_support.loaded_graph import check_graph
 
 pytestmark = pytest.mark.slow
@@ -444,7 +445,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+@case_table("case", CASES)
 def test_a_table_as_it_is_found(case, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name, text in case.files.items():
@@ -491,7 +492,7 @@ def test_types_that_melt_are_said(tmp_path, monkeypatch):
     assert '"entity_type":"Product"' in said.output.replace(" ", "")
 
 
-@pytest.mark.parametrize("suffix", CONVERSIONS)
+@case_table("suffix", list(CONVERSIONS))
 def test_a_format_that_cannot_be_read_says_what_to_convert_it_with(suffix, tmp_path):
     path = tmp_path / f"graph{suffix}"
     path.write_text("source,target\na,b\n")

@@ -3,7 +3,6 @@
 import json
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable
 from contextlib import closing
 from typing import NamedTuple
 
@@ -19,6 +18,7 @@ from bfsql_sqlite.connection import TABLES
 from bfsql_sqlite.queries import FOLDED
 from bfsql_sqlite.search import LIMIT, TEXT_BATCH, fold, search
 from bfsql_sqlite.search_index import PLACES, entry, index_names, pack, unpack
+from bfsql_test_support.case_table import case_table
 
 
 def node(entity_id, name, *synonyms, kind="disease"):
@@ -52,7 +52,7 @@ async def found(opened):
     return ids
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("query", "best"),
     [
         ("RxNorm:3251", "RxNorm:3251"),
@@ -148,7 +148,7 @@ async def test_an_exact_name_brings_no_misspellings_with_it(found):
     assert await found("Tom Hanks") == ["H"]
 
 
-@pytest.mark.parametrize("nothing", ["", " ", "\n\t", "\0", "\u200b", "\ud800", "zzzzqqqq", "!!!"])
+@case_table("nothing", ["", " ", "\n\t", "\0", "\u200b", "\ud800", "zzzzqqqq", "!!!"])
 async def test_nothing_is_found_for_nothing(found, nothing):
     assert await found(nothing) == []
 
@@ -221,9 +221,6 @@ class Reading(NamedTuple):
     """Entries whose names were read."""
 
 
-Names = Iterable[tuple[int, int, str, str]]
-
-
 def indexed(names, size, *, masks=True):
     """A database with only nodes and the search index, in blocks of a given size."""
     graph = sqlite3.connect(":memory:")
@@ -241,7 +238,7 @@ def indexed(names, size, *, masks=True):
 
 
 def found_in(graph, query, *types):
-    statements: list[str] = []
+    statements = []
     graph.set_trace_callback(statements.append)
     stubs = search(graph, query, types or None, {t: str(t) for t in range(100)})
     graph.set_trace_callback(None)
@@ -270,7 +267,7 @@ def crowd():
         yield graph
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("query", "whole"),
     [
         ("common", 1),
@@ -293,7 +290,7 @@ def test_a_word_that_many_share_costs_no_more_than_a_rare_one(crowd, query, whol
     assert read.texts <= 5 * TEXT_BATCH
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("query", "first"),
     [
         ("common 00012", ["n00018"]),
@@ -307,7 +304,7 @@ def test_a_word_that_many_share_costs_no_more_than_a_rare_one(crowd, query, whol
         ("zzzzqqqq", []),
     ],
 )
-@pytest.mark.parametrize("types", [(), (9,), (1,)])
+@case_table("types", [(), (9,), (1,)])
 def test_each_look_reads_a_block_once(crowd, query, first, types):
     read = found_in(crowd, query, *types)
     if not types:
@@ -365,7 +362,7 @@ WORDS = [
 ]
 
 
-@pytest.mark.parametrize(
+@case_table(
     "query",
     [
         "VnalamChakel",
@@ -379,7 +376,7 @@ WORDS = [
         "memo 9",
     ],
 )
-@pytest.mark.parametrize("types", [None, ["memo"], ["report"]])
+@case_table("types", [None, ["memo"], ["report"]])
 async def test_misspelt_names_and_rare_words_are_found_as_in_memory(opened, query, types):
     memory = await MemoryBackend(WORDS).search_entities(query, types)
     assert await (await opened(WORDS)).search_entities(query, types) == memory

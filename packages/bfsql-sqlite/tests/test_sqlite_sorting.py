@@ -2,12 +2,12 @@
 
 import pytest
 
-from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, NodeRecord
+from bfsql.models import EdgeRecord, EvidenceRecord, NodeRecord
 from bfsql.models.load import LoadMode, LoadOptions
 from bfsql_sqlite import SqliteBackend, SqliteSettings, bulk, bulk_graph, duckdb_tables, load_graph
 from bfsql_test_support.suites.agreement import assert_agreed
 
-RECORDS: list[GraphRecord] = [
+RECORDS = [
     *(NodeRecord(f"n{i}", "thing", {"name": f"name {i}"} if i % 3 else {}) for i in range(40)),
     *(
         EdgeRecord(f"n{i * 7 % 41}", f"P{i % 3}", f"n{i * i % 40}", {"i": i} if i % 2 else {})
@@ -38,7 +38,7 @@ async def test_records_in_small_batches_make_the_same_graph(file, monkeypatch, r
 
 async def test_ids_and_metadata_with_line_breaks_and_nul_are_kept(file):
     odd = 'a\nb\r\0,"c"'
-    records: list[GraphRecord] = [
+    records = [
         NodeRecord(odd, "T\n", {"name": "x\ny\0"}),
         EdgeRecord(odd, "P\r\n", "", {"\n": "\0"}),
         EvidenceRecord(odd, "P\r\n", "", {"document_id": odd, "text_span": "one\ntwo"}),
@@ -52,7 +52,7 @@ async def test_ids_and_metadata_with_line_breaks_and_nul_are_kept(file):
 
 
 async def test_evidence_without_an_edge_is_counted(file):
-    records: list[GraphRecord] = [
+    records = [
         *(NodeRecord(id_, "T") for id_ in "ab"),
         EdgeRecord("a", "P", "b"),
         *(EvidenceRecord(*triple, {"text_span": "so"}) for triple in ("aPb", "bPa", "aQb", "aPc")),
@@ -64,7 +64,7 @@ async def test_evidence_without_an_edge_is_counted(file):
 
 async def test_metadata_that_is_longer_than_what_duckdb_stores_is_kept(file):
     long = {"text": "\0ä" * duckdb_tables.LONGEST}
-    records: list[GraphRecord] = [
+    records = [
         *(NodeRecord(id_, "T", {**long, "name": id_}) for id_ in "aba"),
         EdgeRecord("a", "P", "b", long),
         EdgeRecord("a", "P", "b", {"x": 1}),

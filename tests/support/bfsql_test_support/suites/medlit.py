@@ -20,6 +20,7 @@ from bfsql.call import Limits
 from bfsql.graph import Graph, open_graph
 from bfsql.memory import MemoryBackend
 from bfsql.models import GraphRecord, LoadReport, NodeRecord
+from bfsql_test_support.case_table import case_table
 from bfsql_test_support.tool_calls import worked_calls
 
 DESMOPRESSIN = "RxNorm:3251"
@@ -159,7 +160,7 @@ class MedlitSuite:
             found = {node["id"] for node in common["nodes"]} - set(both)
             assert found == {PAPER, CUSHING_DISEASE}
 
-    @pytest.mark.parametrize(
+    @case_table(
         ("query", "best"),
         [
             ("desmopressin", DESMOPRESSIN),
@@ -211,7 +212,7 @@ class SameMetadata(SameGraph):
 class MisspelledNames:
     """For a store that finds names similar to the query."""
 
-    @pytest.mark.parametrize(
+    @case_table(
         ("query", "best"), [("desmopresin", DESMOPRESSIN), ("cushing disease", CUSHING_DISEASE)]
     )
     async def test_similar_names_find_their_entities(
