@@ -1,18 +1,13 @@
 """A database on the newest server, with schemas, and fixtures that fill and open them."""
 
-from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack
 
 import asyncpg
 import pytest
 
-from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, LoadReport, NodeRecord
+from bfsql.models import EdgeRecord, EvidenceRecord, NodeRecord
 from bfsql_postgres import PostgresBackend, PostgresSettings
 from bfsql_test_support.servers.database import lasting
-from bfsql_test_support.servers.pgbouncer import PgBouncer
-
-Load = Callable[[Iterable[GraphRecord]], Awaitable[LoadReport]]
-Open = Callable[..., Awaitable[PostgresBackend]]
 
 
 @pytest.fixture(scope="session")
@@ -71,7 +66,7 @@ async def opened(request, database, schema):
 
         async def open_it(url=database.reader_url, *, pooled=False, **settings):
             if pooled:
-                pooler: PgBouncer = request.getfixturevalue("pgbouncer")
+                pooler = request.getfixturevalue("pgbouncer")
                 url = pooler.url(database.name, database.reader)
             given = {"schema": schema, "transaction_pooling": pooled, **settings}
             backend = await PostgresBackend.create(url, **given)

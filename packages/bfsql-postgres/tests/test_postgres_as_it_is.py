@@ -2,16 +2,14 @@
 
 import json
 from collections import Counter
-from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from bfsql.graph import open_graph
 from bfsql.memory import MemoryBackend
-from bfsql.models import EdgeRecord, GraphRecord, NodeRecord
-from bfsql_postgres import PostgresBackend, PostgresSettings, discovery
+from bfsql.models import EdgeRecord, NodeRecord
+from bfsql_postgres import PostgresSettings, discovery
 from bfsql_test_support.northwind import Table, northwind
 from bfsql_test_support.suites.agreement import assert_agreed, assert_same_answers
 from bfsql_test_support.suites.as_it_is import (
@@ -24,7 +22,6 @@ from bfsql_test_support.suites.as_it_is import (
 )
 from bfsql_test_support.tool_calls import read
 
-Open = Callable[..., Awaitable[PostgresBackend]]
 FILE = Path(__file__).parents[3] / "docs/how-to/snippets/films.sql"
 
 # --- a company's tables, as SQL and as records -------------------------------------
@@ -76,7 +73,7 @@ def _literal(value):
 
 def records_of(tables):
     """The graph that the tables are."""
-    found: list[GraphRecord] = []
+    found = []
     for name, table in tables.items():
         for row in table.rows:
             ends = {
@@ -114,7 +111,7 @@ async def test_a_company_is_the_graph_of_its_keys(company):
     assert counts.relations == wanted.relations
 
 
-CALLS: list[tuple[str, dict[str, Any]]] = [
+CALLS = [
     ("describe_schema", {}),
     ("bfs_query", {"seeds": ["Product[unitPrice>30]", "*[city=Lyon]"], "max_hops": 2}),
     ("bfs_query", {"seeds": ["Order[orderDate>=1997-06-01]"], "facets": ["shipCity"]}),
@@ -254,7 +251,7 @@ GRAPHS = {
 }
 
 
-@pytest.mark.parametrize("name", GRAPHS)
+@pytest.mark.parametrize("name", list(GRAPHS))
 async def test_questions_are_answered_as_sql_does_without_a_choice(name, owner, database, schema):
     fill, questions = GRAPHS[name]
     await fill(owner)

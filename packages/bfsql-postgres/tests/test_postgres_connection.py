@@ -1,7 +1,6 @@
 """A slow, busy, killed or full server costs one call an error, and the next call works."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
@@ -14,6 +13,7 @@ from bfsql.graph import open_graph
 from bfsql.tools import Limits
 from bfsql_postgres import PostgresBackend, PostgresSettings, load_graph
 from bfsql_postgres.connection import OWN_WAY
+from bfsql_test_support.case_table import case_table
 from bfsql_test_support.missing import missing
 from bfsql_test_support.servers.folder import folder
 from bfsql_test_support.servers.pgbouncer import POOL_SIZE
@@ -21,7 +21,6 @@ from bfsql_test_support.servers.postgres import PostgresServer
 from bfsql_test_support.servers.unavailable import Unavailable
 
 T = TypeVar("T")
-Open = Callable[..., Awaitable[PostgresBackend]]
 
 RING = [("a", "p", "b")]
 
@@ -47,7 +46,7 @@ async def busy(database):
 
     def as_many_as(number):
         async def holds():
-            found: int = await watcher.fetchval(
+            found = await watcher.fetchval(
                 "SELECT count(*) FROM pg_stat_activity WHERE usename = $1 AND state <> 'idle'",
                 database.reader,
             )
@@ -59,7 +58,7 @@ async def busy(database):
     await watcher.close()
 
 
-both_ways = pytest.mark.parametrize("pooled", [False, True], ids=["direct", "pooled"])
+both_ways = case_table("pooled", {"direct": False, "pooled": True})
 
 
 # --- cancelled --------------------------------------------------------------

@@ -1,6 +1,5 @@
 """Graphs in tables other than kgraph's, mapped by settings, and ids that several tables share."""
 
-from collections.abc import Awaitable, Callable
 from decimal import Decimal
 from uuid import UUID
 
@@ -9,11 +8,9 @@ import pytest
 from bfsql.errors import ConfigurationError, StoreError
 from bfsql.models import Edge
 from bfsql.settings import resolve
-from bfsql_postgres import PostgresBackend, PostgresSettings, discovery, queries
+from bfsql_postgres import PostgresSettings, discovery, queries
 from bfsql_postgres.settings import id_parts
-
-Open = Callable[..., Awaitable[PostgresBackend]]
-
+from bfsql_test_support.case_table import case_table
 
 PEOPLE = """
 CREATE TABLE people (
@@ -196,7 +193,7 @@ async def test_what_is_in_two_tables_has_the_type_of_the_first_and_all_of_the_re
     assert await backend.edges_from("a") == [Edge("a", "e", "a")]
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("given", "said"),
     [
         ({"nodes": "people", "edges": ""}, "but edges does not"),

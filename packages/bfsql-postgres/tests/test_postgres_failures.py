@@ -9,6 +9,7 @@ from bfsql.errors import BfsqlError, ConfigurationError, StoreError, StoreUnavai
 from bfsql.graph import open_graph
 from bfsql.models import EdgeRecord, NodeRecord
 from bfsql_postgres import PostgresSettings, connection, load_graph
+from bfsql_test_support.case_table import case_table
 from bfsql_test_support.command_line import refused
 from bfsql_test_support.servers.embedding_service import json_body, playing
 from bfsql_test_support.servers.port import HOST, free_port
@@ -62,30 +63,32 @@ async def refusal(**settings):
 # --- the server -------------------------------------------------------------
 
 
-async def test_a_wrong_password_is_reported_without_it(postgres):
-    for password in (SECRET, f"{LOCKED_PASSWORD} "):
-        found = await refusal(dsn=postgres.url(user=LOCKED, password=password))
-        assert isinstance(found, StoreError)
-        assert f"127.0.0.1:{postgres.port}, database postgres refused the login" in str(found)
-        assert f'password authentication failed for user "{LOCKED}"' in str(found)
-        assert "DATABASE_URL (or --dsn-file)" in str(found)
+REFUSED_LOGIN = [
+    "database postgres refused the login",
+    f'password authentication failed for user "{LOCKED}"',
+    "DATABASE_URL (or --dsn-file)",
+]
 
 
-async def test_a_missing_password_is_reported(postgres):
-    found = await refusal(dsn=postgres.url(user=LOCKED))
-    assert "password" in str(found)
-    assert "DATABASE_URL (or --dsn-file)" in str(found)
-
-
-async def test_a_role_that_is_not_there_is_reported(postgres):
-    found = await refusal(dsn=postgres.url(user="nobody of that name"))
-    assert 'role "nobody of that name" does not exist' in str(found)
-
-
-async def test_an_unknown_database_is_reported(postgres):
-    found = await refusal(dsn=postgres.url("no_such_graph"))
-    assert 'has no such database: database "no_such_graph" does not exist' in str(found)
-    assert "end of DATABASE_URL" in str(found)
+@case_table(
+    ("address", "parts"),
+    {
+        "a wrong password": ({"user": LOCKED, "password": SECRET}, REFUSED_LOGIN),
+        "a blank more": ({"user": LOCKED, "password": f"{LOCKED_PASSWORD} "}, REFUSED_LOGIN),
+        "no password": ({"user": LOCKED}, ["password", "DATABASE_URL (or --dsn-file)"]),
+        "no such role": ({"user": "nobody at all"}, ['role "nobody at all" does not exist']),
+        "no such database": (
+            {"database": "no_such_graph"},
+            ['no such database: database "no_such_graph" does', "end of DATABASE_URL"],
+        ),
+    },
+)
+async def test_a_login_that_is_refused_is_reported_with_its_cause(postgres, address, parts):
+    found = await refusal(dsn=postgres.url(**address))
+    assert isinstance(found, StoreError)
+    if parts is REFUSED_LOGIN:
+        assert f"127.0.0.1:{postgres.port}, {parts[0]}" in str(found)
+    assert [part for part in parts if part not in str(found)] == []
 
 
 async def test_a_role_that_may_not_connect_is_told_what_to_ask_for(postgres):
@@ -107,24 +110,17 @@ async def test_a_server_that_accepts_and_says_nothing_is_waited_for_no_longer_th
     assert "--connect-timeout" in str(found)
 
 
-async def test_a_port_that_nobody_listens_on_is_reported():
-    port = free_port()
-    found = await refusal(dsn=f"postgresql://me:{SECRET}@{HOST}:{port}/graphs")
-    assert isinstance(found, StoreUnavailable)
-    assert f"{HOST}:{port}, database graphs cannot be reached: Connection refused" in str(found)
-
-
-async def test_a_host_that_no_name_server_knows_is_reported():
-    found = await refusal(dsn=f"postgresql://me:{SECRET}@no-host.invalid/graphs", connect_timeout=9)
-    assert isinstance(found, StoreUnavailable)
-    assert "no-host.invalid:5432" in str(found)
-
-
-async def test_a_server_that_is_something_else_is_reported(service):
-    address = service.url.split("//")[1].split("/")[0]
-    found = await refusal(dsn=f"postgresql://me:{SECRET}@{address}/graphs")
-    assert isinstance(found, StoreError)
-    assert address in str(found)
+async def test_an_address_where_no_server_answers_is_reported(service):
+    port, other = free_port(), service.url.split("//")[1].split("/")[0]
+    for address, kind, said in (
+        (f"{HOST}:{port}", StoreUnavailable, ", database graphs cannot be reached: Connection ref"),
+        ("no-host.invalid", StoreUnavailable, ":5432"),  # which no name server knows
+        (other, StoreError, ""),  # a server of something else
+    ):
+        dsn = f"postgresql://me:{SECRET}@{address}/graphs"
+        found = await refusal(dsn=dsn, connect_timeout=9 if "host" in address else 0.5)
+        assert isinstance(found, kind), address
+        assert f"{address}{said}" in str(found)
 
 
 async def test_a_server_that_is_too_old_is_reported(graph_in, monkeypatch):
@@ -137,7 +133,7 @@ async def test_a_server_that_is_too_old_is_reported(graph_in, monkeypatch):
 # --- the address ------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@case_table(
     "dsn",
     [
         f"postgresql://me:{SECRET}@host:port/graphs",
@@ -206,17 +202,15 @@ async def test_a_schema_that_may_not_be_looked_into_is_reported(graph_in, databa
 # --- the vectors ------------------------------------------------------------
 
 
-async def test_vectors_of_another_length_are_reported(graph_in, schema, service):
-    found = await refusal(dsn=graph_in, schema=schema, embedding=service.url, embedding_key=SECRET)
+async def test_a_service_of_other_vectors_or_that_refuses_is_reported(graph_in, schema, service):
+    asked = {"dsn": graph_in, "schema": schema, "embedding": service.url, "embedding_key": SECRET}
+    found = await refusal(**asked)
     assert isinstance(found, StoreError)
     assert f"{schema}.entity.embedding have 64 numbers" in str(found)
     assert f"{service.url}/embeddings produces 2" in str(found)
     assert "--embedding" in str(found)
-
-
-async def test_a_service_that_refuses_is_reported(graph_in, schema, service):
     service.says(json_body(401, {"error": {"message": f"Incorrect API key: {SECRET}"}}))
-    found = await refusal(dsn=graph_in, schema=schema, embedding=service.url, embedding_key=SECRET)
+    found = await refusal(**asked)
     assert isinstance(found, ConfigurationError)
     assert service.url in str(found)
     assert "401" in str(found)

@@ -11,6 +11,7 @@ from bfsql_postgres.indexes import prepare
 from bfsql_postgres.load.loader import load_graph
 from bfsql_postgres.search import by_name, by_similarity
 from bfsql_postgres.topology import ring
+from bfsql_test_support.case_table import case_table
 
 BARE = """
 CREATE TABLE entity (entity_id text, entity_type text, name text, synonyms jsonb, embedding {});
@@ -39,7 +40,7 @@ async def plan(owner, statement, *values):
     return "\n".join(row[0] for row in rows)
 
 
-@pytest.mark.parametrize("layout", ["bundle_evidence", "evidence"])
+@case_table("layout", ["bundle_evidence", "evidence"])
 async def test_a_loaded_graph_lacks_nothing(settings, layout):
     chosen = settings.model_copy(update={"evidence_layout": layout})
     await load_graph(chosen, [*many(3), EvidenceRecord("n0", "NEXT", "n1", {"text_span": "x"})])

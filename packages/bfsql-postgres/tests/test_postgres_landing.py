@@ -12,7 +12,7 @@ from bfsql.errors import StoreUnavailable
 from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeRecord, NodeRecord
 from bfsql_postgres import PostgresBackend, PostgresSettings, load_graph
-from bfsql_test_support.servers.database import Database
+from bfsql_test_support.case_table import case_table
 from bfsql_test_support.servers.port import HOST
 
 OLD = [NodeRecord("old", "thing")]
@@ -31,11 +31,10 @@ def node(name, *embeddings):
 
 
 async def kind(owner):
-    found: str = await owner.fetchval(
+    return await owner.fetchval(
         "SELECT format_type(atttypid, atttypmod) FROM pg_attribute "
         "WHERE attrelid = 'entity'::regclass AND attname = 'embedding'"
     )
-    return found
 
 
 LONG = [0.1 * n for n in range(70)]
@@ -52,21 +51,20 @@ async def test_vectors_of_one_length_are_stored_as_vectors(load, owner):
     assert await owner.fetchval("SELECT count(properties) FROM entity") == 0
 
 
-@pytest.mark.parametrize(
+@case_table(
     "records",
-    [
-        [*node("a", LONG), *node("b", LONG[:-1])],
-        [*node("a", LONG, [n + 0.5 for n in WHOLE]), *node("b", LONG)],
-        node("a", [0.5] * 16_001),
-    ],
-    ids=["two lengths", "a union", "too long"],
+    {
+        "two lengths": [*node("a", LONG), *node("b", LONG[:-1])],
+        "a union": [*node("a", LONG, [n + 0.5 for n in WHOLE]), *node("b", LONG)],
+        "too long": node("a", [0.5] * 16_001),
+    },
 )
 async def test_vectors_that_are_none_together_are_stored_as_json(load, owner, records):
     await load(records)
     assert await kind(owner) == "json"
 
 
-@pytest.mark.parametrize(
+@case_table(
     "value", [LONG[:63], [1e39] * 70, [True] * 70, ["1"] * 70, [float("nan")] * 70, "[1, 2]", 7]
 )
 async def test_what_is_no_vector_stays_in_the_properties(load, owner, value):
@@ -86,9 +84,9 @@ async def test_without_vectors_the_settings_tell_their_length(settings, owner):
     assert await kind(owner) == "vector(384)"
 
 
-@pytest.mark.parametrize("which", ["database", "old_database"])
+@case_table("which", ["database", "old_database"])
 async def test_a_vector_is_reported_as_any_backend_tells_it(request, which):
-    database: Database = request.getfixturevalue(which)
+    database = request.getfixturevalue(which)
     records = [
         *(*node("a", LONG), *node("b", WHOLE, [1, 2]), *node("c", LONG[:3]), *node("d", "text")),
         *(*node("e", [1e39] * 70), *node("f", WHOLE, LONG), NodeRecord("g", "T")),
@@ -140,7 +138,7 @@ async def cut_at(server, word, *, heard):
         word: The beginning of a statement.
         heard: Whether the server still receives that statement; its answer is discarded.
     """
-    passing: set[asyncio.Task[None]] = set()
+    passing = set()
 
     async def join(reader, writer):
         passing.add(asyncio.current_task())
@@ -183,7 +181,7 @@ def through(settings, server, port):
     return PostgresSettings(dsn=f"{url}?sslmode=disable", schema_=settings.schema_)
 
 
-@pytest.mark.parametrize("heard", [True, False], ids=["committed", "not committed"])
+@pytest.mark.parametrize("heard", [True, False])
 async def test_a_connection_lost_at_the_commit_is_not_called_unchanged(
     postgres, settings, load, owner, heard
 ):

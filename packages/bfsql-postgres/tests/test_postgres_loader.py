@@ -15,6 +15,7 @@ from bfsql_postgres import PostgresSettings
 from bfsql_postgres.load import existing, loader
 from bfsql_postgres.load.loader import load_graph
 from bfsql_postgres.plugin import plugin
+from bfsql_test_support.case_table import case_table
 from bfsql_test_support.servers.postgres import LOCKED
 from bfsql_test_support.suites.loading import SqlLoaderSuite
 from bfsql_testing import EVERYTHING, Kind
@@ -57,7 +58,7 @@ class TestLoads(SqlLoaderSuite):
 
         return metadata
 
-    @pytest.mark.parametrize("layout", LAYOUTS)
+    @case_table("layout", LAYOUTS)
     async def test_the_report_counts_what_was_found(self, settings, layout):
         chosen = settings.model_copy(update={"evidence_layout": layout})
         await super().test_the_report_counts_what_was_found(lambda new: load_graph(chosen, new))
@@ -149,7 +150,7 @@ async def test_a_column_holds_only_what_it_gives_back_as_it_was(load, owner):
 
 
 async def test_metadata_as_deep_as_python_writes_it_is_stored(load, owner):
-    deep: list[object] = []
+    deep = []
     for _ in range(900):
         deep = [deep]
     report = await load([NodeRecord("a", "t", {"x": deep, "provenance": deep})])
@@ -365,7 +366,7 @@ async def test_a_connection_lost_inside_the_driver_is_not_asked_to_roll_back(dat
 async def test_readers_have_the_old_graph_until_the_new_one_is_whole(load, owner):
     await load(many(2_000))
     loop = asyncio.get_running_loop()
-    seen: list[int] = []
+    seen = []
 
     def read():
         count = owner.fetchval("SELECT count(*) FROM relationship", timeout=5)

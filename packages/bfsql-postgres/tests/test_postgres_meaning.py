@@ -15,8 +15,8 @@ from bfsql.models import NodeRecord
 from bfsql_postgres import PostgresBackend, PostgresSettings, load_graph
 from bfsql_postgres.connection import OWN_WAY
 from bfsql_postgres.indexes import prepare
+from bfsql_test_support.case_table import case_table
 from bfsql_test_support.depth import THOROUGH
-from bfsql_test_support.servers.database import Database
 from bfsql_test_support.suites.medlit import DESCRIPTION, nearest, with_vectors
 
 DIMENSIONS = 384
@@ -44,7 +44,7 @@ def types(medlit_records):
 async def backend(request, medlit_records, medlit_vectors, minilm):
     """medlit with its vectors in a column of each type, opened by the reader."""
     which, kind = request.param
-    database: Database = request.getfixturevalue(which)
+    database = request.getfixturevalue(which)
 
     async def load(schema):
         settings = PostgresSettings(dsn=database.owner_url, schema_=schema)
@@ -116,11 +116,11 @@ async def test_an_exact_name_comes_first_whatever_is_near(backend):
 # --- a graph with vectors ---------------------------------------------------
 
 
-@pytest.mark.parametrize("which", ["database", "old_database"])
+@case_table("which", ["database", "old_database"])
 async def test_a_graph_that_brings_vectors_is_searched_by_meaning_as_it_is_loaded(
     request, medlit_records, medlit_vectors, minilm, which
 ):
-    database: Database = request.getfixturevalue(which)
+    database = request.getfixturevalue(which)
     async with database.schema() as schema:
         settings = PostgresSettings(
             dsn=database.owner_url, schema_=schema, embedding="module:function"

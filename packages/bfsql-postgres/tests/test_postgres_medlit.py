@@ -13,7 +13,7 @@ from bfsql.graph import open_graph
 from bfsql.memory import MemoryBackend
 from bfsql_postgres import PostgresBackend, PostgresSettings
 from bfsql_postgres.load.loader import load_graph
-from bfsql_test_support.servers.database import Database, kept
+from bfsql_test_support.servers.database import kept
 from bfsql_test_support.suites.medlit import (
     CUSHING_DISEASE,
     DESMOPRESSIN,
@@ -86,8 +86,8 @@ async def stored(database, form, records, folder):
 @pytest.fixture(scope="module", params=FORMS)
 def loaded(request, medlit_records, medlit):
     """A database, and its schema that holds the graph."""
-    form: str = request.param
-    database: Database = request.getfixturevalue("old_database" if "old" in form else "database")
+    form = request.param
+    database = request.getfixturevalue("old_database" if "old" in form else "database")
     for schema in kept(stored(database, form, medlit_records, medlit)):
         yield database, schema
 

@@ -7,14 +7,14 @@ import sys
 
 import pytest
 
-from bfsql.errors import LoadRefused, SourceError
-from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, NodeRecord
+from bfsql.errors import LoadRefused
+from bfsql.models import EdgeRecord, EvidenceRecord, NodeRecord
 from bfsql.models.load import LoadMode, LoadOptions
 from bfsql_postgres import PostgresSettings
 from bfsql_postgres.load.loader import load_graph
 from bfsql_testing.loader_suite import many
 
-OLD: list[GraphRecord] = [
+OLD = [
     NodeRecord("a", "T", {"name": "one"}),
     NodeRecord("b", "T", {"name": "two"}),
     NodeRecord("c", "T", {"name": "three"}),
@@ -82,35 +82,8 @@ async def test_a_graph_that_lacks_a_table_is_a_graph_too(settings, owner):
     assert (await load_graph(settings, OLD)).edges == 2
 
 
-async def test_ends_that_no_record_describes_become_nodes(settings, owner):
-    options = LoadOptions(create_nodes=True, default_type="Node")
-    records = [EdgeRecord("a", "p", "z"), NodeRecord("a", "")]
-    report = await load_graph(settings, records, options)
-    assert (report.nodes, report.created_nodes, report.created_examples) == (2, 1, ["z"])
-    assert report.dangling_edges == 0
-    assert await nodes(owner) == {"a": "Node", "z": "Node"}
-    assert await owner.fetchval("SELECT name FROM entity WHERE entity_id = 'z'") == "z"
-
-
-async def test_a_graph_without_a_node_leaves_what_was_there(settings, owner):
-    await load_graph(settings, OLD)
-    for records in ([], OLD[3:]):
-        with pytest.raises(LoadRefused, match="Nothing was loaded"):
-            await load_graph(settings, records, replacing(require_nodes=True))
-    assert [*await nodes(owner)] == ["a", "b", "c"]
-
-
-async def test_a_strict_load_ends_with_the_first_record_that_cannot_be_stored(settings, owner):
-    await load_graph(settings, OLD)
-    bad = [NodeRecord("d", "T"), NodeRecord("nul \0", "T")]
-    with pytest.raises(SourceError, match="the load is strict, so nothing was loaded"):
-        await load_graph(settings, bad, replacing(strict=True))
-    assert [*await nodes(owner)] == ["a", "b", "c"]
-    assert (await load_graph(settings, bad)).refused == 1
-
-
 async def test_progress_is_reported_and_can_end_the_load(settings, owner):
-    told: list[tuple[str, float | None]] = []
+    told = []
     await load_graph(settings, OLD, LoadOptions(progress=lambda *step: told.append(step)))
     shares = [share for phase, share in told if phase == "merging"]
     assert shares == sorted(shares)

@@ -1,6 +1,5 @@
 """Entities by type and properties: what the database leaves out never meets the conditions."""
 
-from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 
 import asyncpg
@@ -15,6 +14,7 @@ from bfsql.models import NodeRecord
 from bfsql.models.condition import PropertyCondition
 from bfsql_postgres import PostgresBackend, connection, indexes, load_graph, node_list
 from bfsql_postgres.indexes import prepare
+from bfsql_test_support.case_table import case_table
 from bfsql_test_support.depth import THOROUGH
 from bfsql_test_support.listings import assert_listed, graph_of
 from bfsql_test_support.nasty_values import (
@@ -26,8 +26,6 @@ from bfsql_test_support.nasty_values import (
     every_condition,
     nodes_of,
 )
-
-Open = Callable[..., Awaitable[PostgresBackend]]
 
 
 def by_record(records):
@@ -45,8 +43,8 @@ def nasty():
     return nodes_of([*VALUES, None, *NOT_UNICODE])
 
 
-@pytest.mark.parametrize("kind", ["json", "jsonb"])
-@pytest.mark.parametrize("key", ["x", "name", "synonyms"])
+@case_table("kind", ["json", "jsonb"])
+@case_table("key", ["x", "name", "synonyms"])
 async def test_no_entity_that_meets_a_condition_is_left_out(  # noqa: PLR0917
     settings, owner, opened, nasty, kind, key
 ):
@@ -131,7 +129,7 @@ async def columns(owner):
         )
 
 
-@pytest.mark.parametrize("key", COLUMNS)
+@case_table("key", list(COLUMNS))
 async def test_no_row_of_any_type_that_meets_a_condition_is_left_out(columns, owner, opened, key):
     backend = await opened(nodes="things: type=kind", edges="links")
     ids = [row[0] for row in await owner.fetch("SELECT id::text FROM things")]
@@ -232,7 +230,7 @@ async def test_most_of_what_does_not_meet_a_condition_stays_in_the_database(sett
     assert await assert_listed(backend, graph, [], ["U"]) == 0
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("value", "values", "certain"),
     [
         ("142", [142, 142.5, "143", "1.5e2", " 144", [145], "abc", None], {1, 2, 3}),
@@ -354,7 +352,7 @@ async def test_an_entity_of_several_rows_meets_conditions_by_all_of_them(
             await backend.close()
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("key", "written", "asks"),
     [
         ("whole", "3", False),
@@ -369,6 +367,7 @@ async def test_values_of_other_kinds_are_not_asked_for_where_the_type_of_a_colum
     database, schema, key, written, asks
 ):
     owner = await asyncpg.connect(database.owner_url, server_settings={"search_path": schema})
+    await owner.execute("DROP TABLE IF EXISTS box, links")
     await owner.execute("CREATE TABLE box (id text PRIMARY KEY, whole int, label text, flag bool)")
     await owner.execute("CREATE TABLE links (subject text, object text)")
     await owner.close()
@@ -383,7 +382,7 @@ async def test_values_of_other_kinds_are_not_asked_for_where_the_type_of_a_colum
 # --- names and values stay data --------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@case_table(
     "key", ["it's", 'a"b', "a\\b", "$1", "%s", "'; DROP TABLE entity; --", "a\0b", "\ud800", "Ü"]
 )
 async def test_keys_types_and_values_stay_data(settings, opened, key):
@@ -397,7 +396,7 @@ async def test_keys_types_and_values_stay_data(settings, opened, key):
     await assert_listed(backend, graph, [], ["T'\\\"", key])
 
 
-@pytest.mark.parametrize("pooled", [False, True], ids=["direct", "pooled"])
+@case_table("pooled", {"direct": False, "pooled": True})
 async def test_a_list_that_is_left_half_way_gives_its_connection_back(
     settings, opened, pooled, monkeypatch
 ):

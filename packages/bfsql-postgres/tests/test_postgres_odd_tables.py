@@ -1,19 +1,16 @@
 """Unusual columns, collations, encodings and roles."""
 
-from collections.abc import Awaitable, Callable
-
 import asyncpg
 import pytest
 
 from bfsql.errors import StoreError, StoreUnavailable
 from bfsql.memory import MemoryBackend
-from bfsql.models import EdgeRecord, GraphRecord, NodeRecord
-from bfsql_postgres import PostgresBackend, outline, queries
+from bfsql.models import EdgeRecord, NodeRecord
+from bfsql_postgres import outline, queries
 from bfsql_postgres.address import place
+from bfsql_test_support.case_table import case_table
 from bfsql_test_support.servers.port import free_port
 from bfsql_test_support.suites.agreement import assert_agreed
-
-Open = Callable[..., Awaitable[PostgresBackend]]
 
 both_ways = pytest.mark.parametrize("pooled", [False, True], ids=["direct", "pooled"])
 
@@ -202,7 +199,7 @@ async def test_what_the_encoding_of_the_database_has_not_is_unknown(old_postgres
 # --- keys of several types ----------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@case_table(
     "types",
     [("bigint", "text"), ("numeric", "int"), ("int", "numeric(9,2)"), ("float8", "int"),
      ("numeric(9,2)", "text"), ("text", "int"), ("uuid", "text")],
@@ -215,6 +212,7 @@ async def test_a_reference_may_have_another_type_than_the_key(owner, opened, typ
     more = ["none", "99999999999999999999"] if reference == "text" else []
     stored = [f"{one}.00" if reference.startswith("numeric") else one for one in keys]
     await owner.execute(f"""
+        DROP TABLE IF EXISTS person, pet;
         CREATE TABLE person (id {key} PRIMARY KEY, name text, likes {reference});
         CREATE TABLE pet (id {reference}, owner {key});
         CREATE INDEX ON pet (owner);
@@ -231,9 +229,7 @@ async def test_a_reference_may_have_another_type_than_the_key(owner, opened, typ
                "pet: subject=person:id, predicate='has', object=person:owner"],
     )  # fmt: skip
     liked = list(zip(keys, [*keys[1:], keys[0]], strict=True))
-    records: list[GraphRecord] = [
-        NodeRecord(f"person:{one}", "person", {"name": f"P{one}"}) for one in keys
-    ]
+    records = [NodeRecord(f"person:{one}", "person", {"name": f"P{one}"}) for one in keys]
     records += [EdgeRecord(f"person:{s}", "likes", f"person:{o}") for s, o in liked]
     records += [EdgeRecord(f"person:{o}", "has", f"person:{s}") for s, o in liked]
     records += [EdgeRecord(f"person:{s}", "has", f"person:{keys[0]}") for s in more]
@@ -309,7 +305,7 @@ async def test_a_large_partitioned_table_is_counted(owner, opened, monkeypatch):
     assert (await backend.outline()).node_counts == {"few": 25, "many": 75}
 
 
-@pytest.mark.parametrize("sign", ["#", "?", "/"])
+@case_table("sign", ["#", "?", "/"])
 def test_a_password_that_is_not_escaped_is_not_taken_for_a_port(sign):
     assert place(f"postgresql://ada:1234{sign}5@host:5432/graphs") == "the Postgres server"
 

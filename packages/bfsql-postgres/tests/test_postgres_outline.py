@@ -5,6 +5,7 @@ import pytest
 from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeRecord, NodeRecord
 from bfsql_postgres import outline
+from bfsql_test_support.case_table import case_table
 
 RECORDS = [
     *(NodeRecord(f"t{i:03}", "Trial", {"name": f"t{i}", "phase": i % 3}) for i in range(60)),
@@ -48,7 +49,7 @@ async def test_large_tables_are_counted_as_a_whole(large, opened):
     assert found.relations_from == "all"
 
 
-@pytest.mark.parametrize("pooled", [False, True])
+@case_table("pooled", [False, True])
 async def test_relations_of_large_tables_that_take_too_long_are_a_sample_without_numbers(
     large, opened, pooled, monkeypatch
 ):

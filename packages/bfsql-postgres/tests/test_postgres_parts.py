@@ -1,19 +1,16 @@
 """Partial rings and selected metadata keys: what statements read, and that results are the same."""
 
 import sys
-from collections.abc import Awaitable, Callable
 from contextlib import aclosing
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bfsql.models.parts import only, part_of
-from bfsql_postgres import PostgresBackend, backend
+from bfsql_postgres import backend
 from bfsql_postgres.connection import Pool
-
-Open = Callable[..., Awaitable[PostgresBackend]]
+from bfsql_test_support.case_table import case_table
 
 PART = ({"predicates": None}, {"predicates": ["p"]}, {"predicates": ["q", "'; DROP", "\0"]})
 DIRECTIONS = (None, "out", "in")
@@ -47,7 +44,7 @@ async def graph(owner, opened):
 @pytest.fixture
 def sent(monkeypatch):
     """The statements sent, with their values."""
-    statements: list[tuple[str, tuple[Any, ...]]] = []
+    statements = []
     fetch, stream = Pool.fetch, Pool.stream
 
     async def kept(pool, statement, *values, **more):
@@ -66,7 +63,7 @@ def sent(monkeypatch):
 IDS = [*(f"n{i}" for i in range(10)), "odd", "bare", "nobody"]
 
 
-@pytest.mark.parametrize("few", [True, False], ids=["small", "by cursor"])
+@case_table("few", {"small": True, "by cursor": False})
 async def test_a_part_is_what_core_would_keep_of_the_ring(graph, few, monkeypatch):
     if not few:
         monkeypatch.setattr(backend, "FEW", 0)

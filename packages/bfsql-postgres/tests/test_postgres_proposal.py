@@ -5,7 +5,6 @@ import json
 import re
 import shlex
 import time
-from collections.abc import Awaitable, Callable
 
 import asyncpg
 import hypothesis
@@ -23,10 +22,10 @@ from bfsql.plugins import Proposal
 from bfsql.settings import resolve
 from bfsql_postgres import PostgresBackend, PostgresSettings, discovery, queries, search, topology
 from bfsql_postgres.indexes import missing_indexes
+from bfsql_test_support.case_table import case_table
 from bfsql_test_support.suites.agreement import assert_agreed
 
 IDS = st.text(st.sampled_from("aA:%3\\'\" ä\U0001f701"), min_size=1, max_size=4)
-Open = Callable[..., Awaitable[PostgresBackend]]
 
 # --- unusual tables ----------------------------------------------------------------
 
@@ -269,7 +268,7 @@ async def test_a_foreign_key_to_another_unique_column_is_read_by_the_view_and_li
     ]
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("nodes", "edges", "said"),
     [
         ("n: id=n:", "e: subject=n:a, object=n:b", "cannot be read"),
@@ -285,6 +284,7 @@ async def test_a_foreign_key_to_another_unique_column_is_read_by_the_view_and_li
     ],
 )
 async def test_ids_with_constants_that_do_not_fit_are_named(owner, opened, nodes, edges, said):
+    await owner.execute("DROP TABLE IF EXISTS n, e")
     await owner.execute("CREATE TABLE n (id int PRIMARY KEY); CREATE TABLE e (a int, b int)")
     with pytest.raises((ConfigurationError, StoreError), match=said):
         await opened(nodes=[nodes], edges=edges)

@@ -9,6 +9,7 @@ import pytest
 from bfsql.graph import open_graph
 from bfsql.models import EdgeRecord, EvidenceRecord, NodeRecord
 from bfsql_postgres import PostgresBackend, PostgresSettings, load_graph
+from bfsql_test_support.case_table import case_table
 
 BRANCHES, LEVELS = 6, 4
 EDGES = sum(BRANCHES**level for level in range(1, LEVELS + 1))
@@ -78,7 +79,7 @@ async def test_opening_a_graph_is_a_statement_or_two(counted):
     assert 1 <= len(log.statements()) <= 2
 
 
-@pytest.mark.parametrize("topology_only", [True, False], ids=["topology", "full"])
+@case_table("topology_only", {"topology": True, "full": False})
 async def test_an_answer_needs_few_statements_whatever_the_size_of_its_rings(
     counted, topology_only
 ):

@@ -1,7 +1,6 @@
 """The schema as the pipeline leaves it, and ids and values that databases are not made for."""
 
 import json
-from collections.abc import Awaitable, Callable
 
 import pytest
 
@@ -11,10 +10,10 @@ from bfsql.memory import MemoryBackend
 from bfsql.models import Edge, Refusal
 from bfsql.sources import read_all
 from bfsql_postgres import PostgresBackend
-
-Open = Callable[..., Awaitable[PostgresBackend]]
+from bfsql_test_support.case_table import case_table
 
 SMALLEST = """
+DROP TABLE IF EXISTS entity, relationship;
 CREATE TABLE entity (entity_id text PRIMARY KEY, entity_type text);
 CREATE TABLE relationship (subject_id text, predicate text, object_id text);
 """
@@ -168,7 +167,7 @@ async def test_mentions_are_counted_where_entities_bring_no_count(owner, opened)
     }
 
 
-@pytest.mark.parametrize("kind", ["vector(100)", "float4[]", "float8[]", "json", "jsonb", "text"])
+@case_table("kind", ["vector(100)", "float4[]", "float8[]", "json", "jsonb", "text"])
 async def test_an_embedding_is_reported_by_its_length_whatever_its_type(owner, opened, kind):
     await owner.execute(SMALLEST + f"ALTER TABLE entity ADD embedding {kind}")
     numbers = json.dumps([0.5] * 100)
@@ -278,7 +277,7 @@ async def test_a_bundle_in_the_tables_of_the_pipeline_is_as_read_from_its_files(
 
 
 RING = [("a", "p", "b")]
-both_ways = pytest.mark.parametrize("pooled", [False, True], ids=["direct", "pooled"])
+both_ways = case_table("pooled", {"direct": False, "pooled": True})
 
 STRANGE = [
     "\0",

@@ -3,11 +3,10 @@
 import logging
 from contextlib import aclosing
 
-import pytest
-
 from bfsql import call
 from bfsql_postgres import PostgresBackend, PostgresSettings, load_graph
 from bfsql_postgres.connection import Pool
+from bfsql_test_support.case_table import case_table
 
 NAME = "SELECT application_name FROM pg_stat_activity WHERE pid = pg_backend_pid()"
 INTERVAL = "SHOW client_connection_check_interval"
@@ -39,7 +38,7 @@ async def test_who_may_write_is_reported_with_the_right(database, schema, settin
     assert f"{schema}.relationship" in str(await reason(database.reader_url, schema))
 
 
-@pytest.mark.parametrize("pooled", [False, True])
+@case_table("pooled", [False, True])
 async def test_a_connection_has_the_id_of_the_call_for_its_name(database, pooled, caplog):
     caplog.set_level(logging.INFO, logger="bfsql")
     pool = await Pool.open(PostgresSettings(dsn=database.reader_url, transaction_pooling=pooled))

@@ -10,6 +10,7 @@ import pytest
 from bfsql.errors import StoreError
 from bfsql.models import EdgeRecord, NodeRecord
 from bfsql_postgres import PostgresBackend, PostgresSettings, load_graph
+from bfsql_test_support.case_table import case_table
 from bfsql_test_support.servers.database import kept
 
 DRUGS = [
@@ -144,7 +145,7 @@ def extended(request, postgres):
     yield from kept(postgres.database(request.param))
 
 
-@pytest.mark.parametrize("kind", STORED)
+@case_table("kind", list(STORED))
 async def test_vectors_of_every_type_are_compared(extended, kind):
     database = extended
     if "vector" not in database.extensions and "vec" in kind:

@@ -1,18 +1,16 @@
 """Rings: small ones by one statement with the types of their ends, large ones by a cursor."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 
 import asyncpg
 import pytest
 
 from bfsql import call, open_graph
-from bfsql_postgres import PostgresBackend, backend, connection
+from bfsql_postgres import backend, connection
+from bfsql_test_support.case_table import case_table
 
-Open = Callable[..., Awaitable[PostgresBackend]]
-
-both_ways = pytest.mark.parametrize("pooled", [False, True], ids=["direct", "pooled"])
+both_ways = case_table("pooled", {"direct": False, "pooled": True})
 
 
 async def rows_of(graph, ids):
@@ -34,6 +32,7 @@ async def assert_typed(graph, ids, *, typed=True):
 
 
 TABLES = """
+DROP TABLE IF EXISTS {nodes}, {edges};
 CREATE TABLE {nodes} (id {key} PRIMARY KEY, kind text);
 CREATE TABLE {edges} (subject {key}, predicate text, object {key});
 INSERT INTO {nodes} SELECT (lpad(i::text, 32, '0')::{via})::{key},
@@ -47,7 +46,7 @@ CREATE INDEX ON {edges} (subject); CREATE INDEX ON {edges} (object, subject);
 
 
 @both_ways
-@pytest.mark.parametrize(("key", "via"), [("text", "text"), ("int", "numeric"), ("uuid", "uuid")])
+@case_table(("key", "via"), [("text", "text"), ("int", "numeric"), ("uuid", "uuid")])
 async def test_types_of_both_ends_come_with_the_edges_whatever_ids_are(
     owner, opened, key, via, pooled
 ):
@@ -147,7 +146,7 @@ async def hub(owner, monkeypatch):
 
 
 @both_ways
-@pytest.mark.parametrize("batch", [100, 300])
+@case_table("batch", [100, 300])
 async def test_a_large_ring_comes_in_pieces_of_batches_without_types(
     opened, hub, pooled, batch, monkeypatch
 ):
@@ -190,7 +189,7 @@ async def test_streams_leave_connections_for_what_is_read_between_their_batches(
     assert await asyncio.gather(*(read() for _ in range(4))) == [10] * 4
 
 
-@both_ways
+@pytest.mark.parametrize("pooled", [False, True])
 async def test_a_ring_that_is_cancelled_or_late_half_way_ends_on_the_server(
     opened, owner, hub, pooled, database
 ):
@@ -203,7 +202,7 @@ async def test_a_ring_that_is_cancelled_or_late_half_way_ends_on_the_server(
     graph = await opened(pooled=pooled, pool_size=1)
     watcher = await asyncpg.connect(database.superuser_url)
     sleeping = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
-    got: list[int] = []
+    got = []
 
     async def read():
         got.extend([len(rows) async for rows in graph.edges_stream(hub[:6])])
