@@ -2,19 +2,15 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Any
 
 import pytest
 from neo4j import AsyncGraphDatabase
 
 from bfsql_neo4j import Neo4jSettings
 
-Cypher = Callable[..., Awaitable[list[list[Any]]]]
-
 # A property or a label that is missing from the graph is not the statement's fault.
-TOLD: dict[str, Any] = {
+TOLD = {
     "notifications_min_severity": "WARNING",
     "notifications_disabled_classifications": ["UNRECOGNIZED"],
 }
@@ -28,7 +24,7 @@ class Notes(logging.Handler):
 
     def __init__(self):
         super().__init__()
-        self.texts: list[str] = []
+        self.texts = []
 
     def emit(self, record):
         self.texts.append(record.getMessage())

@@ -195,7 +195,7 @@ async def test_the_films_of_the_documentation_are_those_of_the_demo(filled, sett
 
 def films_by_name():
     """The films with names as ids, and the names that the file gives to properties."""
-    names: dict[str, str] = {}
+    names = {}
     for record in film_records():
         if isinstance(record, NodeRecord):
             name, *also = record.metadata.pop("name"), *record.metadata.pop("synonyms", ())

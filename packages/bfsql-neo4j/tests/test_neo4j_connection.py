@@ -16,6 +16,7 @@ from bfsql.tools import Limits
 from bfsql.tools.operations import translate_errors
 from bfsql_neo4j import Neo4jBackend, Neo4jSettings
 from bfsql_neo4j.indexes import prepare
+from bfsql_test_support.case_table import case_table
 from bfsql_test_support.servers.process import is_alive
 
 LEAVES = 40_000
@@ -221,7 +222,7 @@ async def test_after_close_every_call_says_so(hub):
         await backend.edges_from("a")
 
 
-@pytest.mark.parametrize(
+@case_table(
     "text",
     [
         "CREATE (:Written)",

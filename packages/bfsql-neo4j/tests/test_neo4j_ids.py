@@ -1,7 +1,6 @@
 """Ids that are chosen: reversible, stable, different for all nodes; templates; odd databases."""
 
 import logging
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given
@@ -15,13 +14,14 @@ from bfsql.plugins import Proposal
 from bfsql_neo4j import Neo4jBackend, Neo4jSettings
 from bfsql_neo4j.id_templates import IdTemplate, id_template
 from bfsql_neo4j.proposal import propose, with_proposal
+from bfsql_test_support.case_table import case_table
 
 TEXT = st.text(st.sampled_from("aB1%/: 25F"), min_size=1, max_size=4)
 NUMBER = st.integers(-3, 30)
 MIXED = st.one_of(TEXT, NUMBER, st.floats(-2, 2), st.booleans())
 ODD = "A: b=|,{}%"
 """A label with the characters that have a meaning in the setting."""
-KEYS: dict[str, tuple[tuple[str, Any], ...]] = {
+KEYS = {
     "Text": (("name", TEXT),),
     "Product": (("id", NUMBER),),
     "Category": (("id", NUMBER),),
@@ -112,7 +112,7 @@ def test_a_template_reads_its_own_ids(prefix, parts):
     assert not list(template.keys(f"x{prefix}"[:1] + "0" * 9)) or not prefix
 
 
-@pytest.mark.parametrize("item", ["A={", "A=x{a}y{b}", "A={a}-{b}", "A={a}{b}", "A={a}x"])
+@case_table("item", ["A={", "A=x{a}y{b}", "A={a}-{b}", "A={a}{b}", "A={a}x"])
 def test_what_is_no_template_is_a_sentence(item):
     if item == "A={":
         assert Neo4jSettings(id_property=[item]).id_property == [item]  # a property of that name

@@ -6,7 +6,6 @@ import subprocess
 import sys
 from contextlib import closing
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -15,19 +14,20 @@ from bfsql.errors import LoadRefused, StoreError, StoreUnavailable
 from bfsql.loading.intake import Worker
 from bfsql.loading.staging import PRAGMAS, Staging
 from bfsql.memory import MemoryBackend
-from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, LoadReport, NodeRecord
+from bfsql.models import EdgeRecord, EvidenceRecord, LoadReport, NodeRecord
 from bfsql.models.load import LoadMode, LoadOptions
 from bfsql_neo4j import Neo4jSettings
 from bfsql_neo4j.load.loader import load_graph
 from bfsql_neo4j.load.rows import BATCH, BATCH_BYTES, MAX_ID_BYTES, PLAIN, GraphRows, check
 from bfsql_neo4j.plugin import plugin
 from bfsql_neo4j.values import from_properties
+from bfsql_test_support.case_table import case_table
 from bfsql_test_support.servers.process import PAUSE
 from bfsql_test_support.suites.loading import traced_memory
 from bfsql_testing import EVERYTHING, Kind, LoaderSuite
 from bfsql_testing.conformance.graphs import HOSTILE, VALUES, hostile, values
 
-OLD: list[GraphRecord] = [NodeRecord("old", "Old", {"name": "what was there"})]
+OLD = [NodeRecord("old", "Old", {"name": "what was there"})]
 
 
 def many(number):
@@ -132,7 +132,7 @@ async def test_hostile_texts_are_ids_labels_and_types_as_they_are(load, cypher):
     assert sorted(text for (text,) in types) == sorted([*plain, "next"])
 
 
-@pytest.mark.parametrize("name", ["\\u0060) x", "\\u0041", "\\\\u0041", "`\\", "\\u005cu0060"])
+@case_table("name", ["\\u0060) x", "\\u0041", "\\\\u0041", "`\\", "\\u005cu0060"])
 async def test_what_cypher_would_unescape_in_a_name_stays_as_it_is(load, cypher, name):
     await load([NodeRecord("a", name), EdgeRecord("a", name, "a", {name: 1})])
     assert await cypher("MATCH (n)-[r]->() RETURN labels(n), type(r), properties(r)") == [
@@ -258,7 +258,7 @@ async def test_ids_and_names_are_indexed_and_indexes_of_a_former_load_are_gone(
 
 
 async def test_what_neo4j_cannot_hold_is_refused_by_the_record_and_the_rest_is_loaded(load, cypher):
-    deep: list[Any] = []
+    deep = []
     deep.append(deep)
     report = await load(
         [
@@ -289,7 +289,7 @@ async def test_what_neo4j_cannot_hold_is_refused_by_the_record_and_the_rest_is_l
         assert sum(words in text for text in told) == number, words
 
 
-@pytest.mark.parametrize("mode", [LoadMode.NEW, LoadMode.APPEND])
+@case_table("mode", [LoadMode.NEW, LoadMode.APPEND])
 async def test_a_database_with_nodes_is_filled_only_when_that_is_asked_for(
     mode, settings, load, cypher
 ):
@@ -375,7 +375,7 @@ async def test_a_server_that_is_not_there_is_reported():
     assert "NEO4J_URI" in str(caught.value)
 
 
-@pytest.mark.parametrize("uri", ["http://localhost:7474", "localhost:7687", "", "bolt://[::1"])
+@case_table("uri", ["http://localhost:7474", "localhost:7687", "", "bolt://[::1"])
 async def test_an_address_that_is_none_is_reported(uri):
     with pytest.raises(StoreError, match="NEO4J_URI has to look like bolt://localhost:7687"):
         await load_graph(Neo4jSettings(uri=uri), OLD)

@@ -3,13 +3,12 @@
 import asyncio
 import datetime as dt
 from itertools import pairwise
-from typing import Any
 
 import pytest
 
 from bfsql import MemoryBackend
 from bfsql.call import scope
-from bfsql.models import GraphRecord, Node, NodeRecord, PropertyCondition
+from bfsql.models import Node, NodeRecord, PropertyCondition
 from bfsql_neo4j import Neo4jBackend, discovery
 from bfsql_neo4j.load.loader import load_graph
 from bfsql_neo4j.schema import Dialect
@@ -28,7 +27,7 @@ INJECTIONS = [
     ".*",
 ]
 # fmt: off
-VALUES: list[Any] = [
+VALUES = [
     "Wilson", "WILSON", " wilson\n", "W\u00edlson", "\uff37ilson", "wi\x7flson",
     "wi\u200blson", "\u00a0wilson", "Wilsons", "Straße", "STRASSE", "ß", "", " ", "\u200b",
 
@@ -71,7 +70,7 @@ ALL_CONDITIONS = [
 ]
 # Each literal with one operator: the server plans every condition, in a tenth of a second.
 CONDITIONS = ALL_CONDITIONS if THOROUGH else ALL_CONDITIONS[::7] + ALL_CONDITIONS[-2:]
-RECORDS: list[GraphRecord] = [
+RECORDS = [
     *(NodeRecord(f"n{at}", "T", {"v": value}) for at, value in enumerate(VALUES)),
     NodeRecord("none", "T", {}),
     NodeRecord("null", "T", {"v": None}),
@@ -85,7 +84,7 @@ async def ids(db, *conditions, types=None):
 
 @pytest.fixture
 async def open_graph(settings):
-    opened: list[Neo4jBackend] = []
+    opened = []
 
     async def opening(**others):
         opened.append(await Neo4jBackend.open(settings.model_copy(update=others)))
@@ -200,9 +199,7 @@ async def test_conditions_on_ids_and_names_are_about_the_metadata(cypher, emptie
 async def test_names_of_properties_are_data(settings, open_graph):
     keys = [*INJECTIONS, "", "\0", "\ud800", "a`b", "\\u0060) RETURN n", "provenance__documents"]
     keys += ["k__json", "__json", "k__json__json", "n", "v0", "met"]
-    records: list[GraphRecord] = [
-        NodeRecord(str(at), "T", {key: "it", "k": at}) for at, key in enumerate(keys)
-    ]
+    records = [NodeRecord(str(at), "T", {key: "it", "k": at}) for at, key in enumerate(keys)]
     await load_graph(settings, records)
     db, memory = await open_graph(), MemoryBackend(records)
     for key in keys:

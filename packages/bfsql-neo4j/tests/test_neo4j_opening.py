@@ -11,6 +11,7 @@ from bfsql.errors import BfsqlError, StoreUnavailable
 from bfsql.graph import open_graph
 from bfsql_neo4j import Neo4jSettings, discovery
 from bfsql_neo4j.indexes import prepare
+from bfsql_test_support.case_table import case_table
 from bfsql_test_support.command_line import refused
 from bfsql_test_support.missing import missing
 from bfsql_test_support.servers.certificates import CA, make_certificates
@@ -66,8 +67,7 @@ async def refusal(**settings):
 
 async def types(**settings):
     async with open_graph("neo4j", **settings) as graph:
-        found: list[str] = (await graph.describe_schema()).content["entity_types"]
-        return found
+        return (await graph.describe_schema()).content["entity_types"]
 
 
 # --- logins, databases and addresses ------------------------------------------
@@ -101,7 +101,7 @@ async def test_a_database_that_is_not_there_is_named(small):
     assert await types(uri=small.replace("bolt", "neo4j")) == ["T"]
 
 
-@pytest.mark.parametrize("uri", ["http://localhost:7474", "localhost:7687", f"me:{WRONG}@h:1"])
+@case_table("uri", ["http://localhost:7474", "localhost:7687", f"me:{WRONG}@h:1"])
 async def test_an_address_without_a_scheme_of_bolt_is_told_how_one_looks(uri):
     told = await refusal(uri=uri)
     assert "bolt://localhost:7687" in str(told)
@@ -113,7 +113,7 @@ async def test_a_port_that_nobody_listens_on_is_reported():
     assert "Start it, or correct NEO4J_URI" in str(told)
 
 
-@pytest.mark.parametrize("scheme", ["bolt", "bolt+s", "neo4j"])
+@case_table("scheme", ["bolt", "bolt+s", "neo4j"])
 async def test_a_server_that_accepts_and_says_nothing_is_waited_for_no_longer_than_said(
     silent, scheme
 ):
@@ -126,7 +126,7 @@ async def test_a_server_that_accepts_and_says_nothing_is_waited_for_no_longer_th
 # --- TLS ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("scheme", ["bolt+s", "neo4j+s"])
+@case_table("scheme", ["bolt+s", "neo4j+s"])
 async def test_a_server_whose_certificate_the_file_vouches_for_is_read(secured, scheme):
     uri = secured["uri"].replace("bolt+s", scheme)
     assert await types(**secured | {"uri": uri}) == []
@@ -152,7 +152,7 @@ async def test_a_certificate_that_nobody_vouches_for_is_refused(secured, tmp_pat
     gc.collect()  # while warnings are ignored
 
 
-@pytest.mark.parametrize("scheme", ["bolt", "neo4j", "bolt+ssc"])
+@case_table("scheme", ["bolt", "neo4j", "bolt+ssc"])
 async def test_certificates_that_would_be_of_no_use_are_reported(secured, scheme):
     told = await refusal(**secured | {"uri": secured["uri"].replace("bolt+s", scheme)})
     assert f"addressed with {scheme}://, which" in str(told)
@@ -238,21 +238,6 @@ async def test_an_index_that_failed_is_reported_with_what_drops_it(empty, cypher
 
 
 # --- data in the store --------------------------------------------------------
-
-
-async def test_a_store_with_no_data_is_served(empty):
-    async with open_graph("neo4j", uri=empty) as graph:
-        schema = (await graph.describe_schema()).content
-        assert (schema["entity_types"], schema["predicates"]) == ([], [])
-        assert (await graph.search_entities("ann")).content["result"] == []
-
-
-async def test_an_id_that_is_a_number_in_the_store_is_a_text_in_the_call(empty, cypher):
-    await cypher("CREATE (:T {entity_id: 42, name: 'Ann'})-[:TO]->(:T {entity_id: '7'})")
-    async with open_graph("neo4j", uri=empty, search="contains") as graph:
-        answer = (await graph.bfs_query(seeds=["42"], max_hops=1)).content
-        assert [node["id"] for node in answer["nodes"]] == ["42", "7"]
-        assert answer["edges"][0]["subject"] == "42"
 
 
 async def test_an_id_property_that_no_node_has_leaves_ids_that_can_be_walked(small, caplog):

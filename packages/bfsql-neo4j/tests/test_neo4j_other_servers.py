@@ -7,13 +7,13 @@ server understands them.
 import pytest
 
 from bfsql.memory import MemoryBackend
-from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, NodeRecord
+from bfsql.models import EdgeRecord, EvidenceRecord, NodeRecord
 from bfsql_neo4j import Neo4jBackend
 from bfsql_neo4j.load.loader import load_graph
 from bfsql_neo4j.schema import Dialect
 
 OTHER = Dialect.of("Neo4j/v5.11.0 compatible graph database server - Memgraph")
-RECORDS: list[GraphRecord] = [
+RECORDS = [
     NodeRecord("a", "T", {"name": "Ann", "synonyms": ["Annie"], "age": 42}),
     NodeRecord("b", "T", {"name": "Bob"}),
     NodeRecord("c", "Place", {"name": "Rome"}),
@@ -32,7 +32,7 @@ def notes_are_errors():
 
 @pytest.fixture(params=[Dialect.of("Neo4j/5.20.0"), OTHER], ids=["older Neo4j", "another server"])
 def spoken(request, monkeypatch):
-    dialect: Dialect = request.param
+    dialect = request.param
     monkeypatch.setattr(Dialect, "of", lambda agent: dialect)
     return dialect
 

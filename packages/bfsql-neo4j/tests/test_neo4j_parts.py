@@ -1,7 +1,6 @@
 """Partial rings and selected metadata keys: what statements read, and that results are the same."""
 
 from contextlib import aclosing
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -57,7 +56,7 @@ async def test_a_part_is_what_core_would_keep_of_the_ring(graph):
         ring = await graph.edges_batch(asked)
         for predicates in PREDICATES:
             for direction in DIRECTIONS:
-                part: dict[str, Any] = {"predicates": predicates, "direction": direction}
+                part = {"predicates": predicates, "direction": direction}
                 wanted = set(part_of(ring, asked, predicates, direction))
                 assert set(await graph.edges_batch(asked, **part)) == wanted
                 async with aclosing(graph.edges_stream(asked, **part)) as batches:

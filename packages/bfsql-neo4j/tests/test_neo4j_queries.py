@@ -2,7 +2,6 @@
 
 import asyncio
 from functools import partial
-from typing import Any
 
 import pytest
 from neo4j import AsyncGraphDatabase, GraphDatabase
@@ -11,8 +10,9 @@ from bfsql.graph import open_graph
 from bfsql_neo4j import Neo4jBackend, Neo4jSettings, queries
 from bfsql_neo4j.indexes import prepare
 from bfsql_neo4j.values import ELEMENT
+from bfsql_test_support.case_table import case_table
 
-QUESTIONS: dict[str, Any] = {
+QUESTIONS = {
     "nodes": queries.nodes,
     "stubs": queries.stubs,
     "node_metadata": queries.node_metadata,
@@ -62,8 +62,8 @@ async def profiled(server, text, parameters):
         return operators(found.summary.profile)
 
 
-@pytest.mark.parametrize("question", QUESTIONS)
-@pytest.mark.parametrize("elements", [False, True])
+@case_table("question", list(QUESTIONS))
+@case_table("elements", [False, True])
 async def test_nodes_and_rings_are_sought_by_index(backend, neo4j_server, question, elements):
     schema = backend._monitor.schema
     ids = ["p1", "P2", "m3", "M4", "c5", "42"] + ([f"{ELEMENT}4:x:1"] if elements else [])
@@ -82,7 +82,7 @@ async def test_edges_are_sought_by_their_ends(backend, neo4j_server):
     assert not {name for name in done if "Scan" in name}
 
 
-@pytest.mark.parametrize("full", [False, True], ids=["topology", "full"])
+@case_table("full", {"topology": False, "full": True})
 async def test_an_answer_takes_a_statement_a_hop_one_for_its_seeds_and_three_for_metadata(
     backend, statements, full
 ):

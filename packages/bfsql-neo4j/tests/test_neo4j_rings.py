@@ -12,6 +12,7 @@ from bfsql.models.merge import UNTYPED
 from bfsql_neo4j import Neo4jBackend, Neo4jSettings, queries
 from bfsql_neo4j.indexes import prepare
 from bfsql_neo4j.queries import PART
+from bfsql_test_support.case_table import case_table
 
 DEGREES = (PART - 1, PART, PART + 1, 2 * PART)
 LEAVES = 6 * PART
@@ -30,7 +31,7 @@ UNDER_WAY = (
 @pytest.fixture
 async def made(settings, cypher, emptied):
     """Makes a graph by statements, and opens it."""
-    opened: list[Neo4jBackend] = []
+    opened = []
 
     async def make(*texts, **more):
         for text in texts:
@@ -190,8 +191,8 @@ async def test_a_hub_is_read_with_a_turn_and_has_no_connection_until_then(hub):
     assert len(await large) == LEAVES
 
 
-@pytest.mark.parametrize("most", [LEAVES - 1, LEAVES])
-@pytest.mark.parametrize("direction", [None, "out", "in"])
+@case_table("most", [LEAVES - 1, LEAVES])
+@case_table("direction", [None, "out", "in"])
 async def test_edges_are_counted_in_the_direction_that_is_followed(
     hub, monkeypatch, most, direction
 ):

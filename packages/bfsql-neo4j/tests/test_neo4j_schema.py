@@ -1,7 +1,5 @@
 """The ids and types of nodes in graphs that were not made for BFS-QL."""
 
-from collections.abc import Awaitable, Callable
-
 import pytest
 
 from bfsql.errors import StoreError
@@ -9,14 +7,13 @@ from bfsql.settings import resolve
 from bfsql_neo4j import Neo4jBackend, Neo4jSettings
 from bfsql_neo4j.indexes import prepare
 from bfsql_neo4j.values import ELEMENT
-
-Open = Callable[..., Awaitable[Neo4jBackend]]
+from bfsql_test_support.case_table import case_table
 
 
 @pytest.fixture
 async def served(settings, cypher, emptied):
     """Makes a graph by a statement, and opens it with its indexes."""
-    backends: list[Neo4jBackend] = []
+    backends = []
 
     async def serve(text, **more):
         await cypher(text)
@@ -64,7 +61,7 @@ async def test_several_properties_count_in_order_and_for_their_labels(served):
     assert "uri" not in await db.metadata_for_node("u:1")
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("given", "read"),
     [
         ("entity_id|name", ["entity_id", "name"]),
@@ -120,13 +117,6 @@ async def test_a_property_that_tells_nothing_apart_is_refused(served):
         await served(
             "UNWIND range(1, 10010) AS n CREATE (:Person {name: 'same'})", id_property="name"
         )
-
-
-async def test_an_id_property_that_no_node_has_leaves_all_by_element(served):
-    db = await served("CREATE (:Person {name: 'Ann'})-[:KNOWS]->(:Person {name: 'Bob'})")
-    [ann] = await db.search_entities("Ann")
-    assert ann.id.startswith(ELEMENT)
-    assert len(await db.edges_from(ann.id)) == 1
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ import datetime as dt
 import json
 from decimal import Decimal
 from enum import Enum
-from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 
 from bfsql.answers.clean import clean_metadata
 from bfsql_neo4j.values import DEEPEST, DOCUMENTS, from_properties, plain, to_properties
+from bfsql_test_support.case_table import case_table
 
 TEXTS = st.text(st.characters(), max_size=6)  # including lone surrogates
 SCALARS = (
@@ -83,7 +83,7 @@ def test_going_in_changes_nothing_that_was_given(metadata):
     assert repr(metadata) == before
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("value", "stored"),
     [
         ({"b": [1]}, '{"b":[1]}'),
@@ -106,7 +106,7 @@ class Colour(Enum):
     RED = "red"
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("value", "stored"),
     [
         (1, 1),
@@ -155,9 +155,9 @@ def test_a_graph_that_no_loader_wrote_stays_as_it_is():
     assert from_properties(properties) == properties
 
 
-@pytest.mark.parametrize("deep", ["list", "map", "itself"])
+@case_table("deep", ["list", "map", "itself"])
 def test_what_is_nested_too_deeply_is_refused(deep):
-    value: Any = []
+    value = []
     for _ in range(DEEPEST + 1):
         value = {"k": value} if deep == "map" else [value]
     if deep == "itself":
