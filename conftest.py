@@ -11,7 +11,7 @@ import reprlib
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
@@ -42,6 +42,7 @@ pytest.register_assert_rewrite("bfsql_test_support", "bfsql_testing.loader_suite
 os.environ["FILE_OF_OCCUPIED_LOOPS"] = f"{gettempdir()}/occupied-loops-{os.getpid()}"
 pytest_plugins = ["bfsql_test_support.servers.fixtures"]
 from bfsql_test_support import occupied_loops  # noqa: E402 - checked above
+from bfsql_test_support.case_table import failures  # noqa: E402
 from bfsql_test_support.depth import THOROUGH  # noqa: E402
 from bfsql_test_support.servers.process import interrupt_on_signals  # noqa: E402
 
@@ -310,19 +311,8 @@ def _no_loop_is_occupied(request: pytest.FixtureRequest) -> Iterator[None]:
 @pytest.fixture
 def each() -> Iterator[Callable[..., AbstractContextManager[None]]]:
     """Names the row that is asked; the rows that fail are reported together after the last."""
-    failures: list[BaseException] = []
-
-    @contextmanager
-    def each(*row: object) -> Iterator[None]:
-        try:
-            yield
-        except (Exception, pytest.fail.Exception) as failure:  # noqa: BLE001 - raised below
-            failure.add_note(f"row: {reprlib.repr(row)}")
-            failures.append(failure)
-
-    yield each
-    if failures:
-        raise BaseExceptionGroup("rows of the table", failures)
+    with failures() as row:
+        yield lambda *of_row: row(reprlib.repr(of_row))
 
 
 @pytest.fixture(scope="session")
