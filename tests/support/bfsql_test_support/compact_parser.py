@@ -16,9 +16,14 @@ _TOTALS = {
     "hops": "max_hops",
     "k": "k",
     "shown": "shown_count",
+    "count": "shown_count",
     "common": "common_count",
     "walks": "walk_count",
 }
+_FIELDS = frozenset(
+    ("paths", "distinct", "degree", "undecided", "via", "score", "match", "context", "measure")
+)
+"""The fields of nodes and of hits beside their metadata; measures are headed by their texts."""
 _RELATION = re.compile(r"(.+) -(.+)-> (.+) \(\d+\)")
 Record = dict[str, Any]
 
@@ -29,11 +34,15 @@ def left_out(content: Any, *, by_paths: bool = False) -> Any:
     Args:
         by_paths: Whether the call sorts by `paths`.
     """
+    content = {key: value for key, value in content.items() if key != "complete"}
     shortest = any(note.startswith("Shortest ") for note in content.get("notes", ()))
     if not shortest and not {"shown_count", "walk_count"} & content.keys():
         return content
     content = {key: value for key, value in content.items() if key != "max_hops"}
     nodes = content["nodes"]
+    if nodes and not content["edges"] and "shown_count" in content:
+        counts = ("node_count", "edge_count", "schema_summary")
+        content = {key: value for key, value in content.items() if key not in counts}
     if not by_paths and len({node.get("paths") for node in nodes}) == 1:
         bare = ({k: v for k, v in node.items() if k != "paths"} for node in nodes)
         content["nodes"] = list(bare)
@@ -191,6 +200,7 @@ class _Answer:
         self.ids: dict[str, str] = {}
         self.taken: list[str] = []
         self.notes: list[str] = []
+        self.measure: list[str] = []
         self.facets: Record = {}
 
     def next(self) -> Line:
@@ -250,21 +260,17 @@ class _Answer:
             content["node_counts"] = types
             return self.finished(content | self.fields())
         content |= self.fields()
-        content.setdefault("edge_count", 0)
+        if "node_count" in content or "shown_count" not in content:
+            content.setdefault("edge_count", 0)
         depth = {"max_hops", "k", "shown_count", "walk_count"} & content.keys() or counts.lengths
         if not depth:
             content["max_hops"] = 0
             content.setdefault("node_count", content["seed_count"])
-        if isinstance(content.get("along"), str):
-            content["along"] = [content["along"]]
-        if self.facets:
-            content["facets"] = self.facets
-        content["schema_summary"] = {
-            "entity_types_found": list(types),
-            "predicates_found": list(predicates),
-            "node_counts": types,
-            "edge_counts": predicates,
-        }
+        along = content.get("along")
+        content |= {"along": [along]} if isinstance(along, str) else {}
+        content |= {"facets": self.facets} if self.facets else {}
+        if "edge_count" in content:
+            content["schema_summary"] = _summary(types, predicates)
         if "walk_count" in content:
             undecided = content.pop("undecided", ())
             content["walks"], content["nodes"] = self.walks()
@@ -272,6 +278,7 @@ class _Answer:
                 node.update({"undecided": True} if node["id"] in undecided else {})
         else:
             content["nodes"] = self.tables()
+            content |= {"measure": self.measure} if self.measure else {}
         ends = ("subject", "predicate", "object")
         content["edges"] = sorted(self.links(), key=lambda edge: [edge[end] for end in ends])
         if counts.following is not None:
@@ -335,7 +342,7 @@ class _Answer:
                 continue
             line.expect(":")
             line.take(" ")
-            if key == "note" and line.text[0] != '"':
+            if key in ("note", "missing") and line.text[0] != '"':
                 self.notes.append(line.value())
             elif key == tally:
                 content[key] = line.tally()
@@ -379,6 +386,7 @@ class _Answer:
             entity_type = None if line.take("*") else line.name()
             line.take(" ")
             fields = line.columns("]", " ")
+            self.measure = [key for key, _ in fields if key not in _FIELDS]
             line.expect("]")
             line.take(" ")
             columns = line.columns("", "|") if not line.take("{}") else [("", None)]
@@ -402,6 +410,9 @@ class _Answer:
                 node[key] = value
             elif line.take("|") and not line.over and line.next != "|":
                 node[key] = line.value("|")
+        if self.measure and self.measure[0] in node:
+            numbers = [node.pop(text) for text in self.measure]
+            node["measure"] = numbers if len(numbers) > 1 else numbers[0]
         if line.take("|"):
             node["metadata"] = line.cells(columns)
         elif shared is not None:
@@ -414,9 +425,7 @@ class _Answer:
         if self.place == len(self.lines):
             return [], []
         heading = self.next()
-        heading.expect("[walks")
-        by_id = heading.take(" by id")
-        heading.expect("]")
+        heading.expect("[walks]")
         places = []
         while not heading.over:
             heading.take(" >")
@@ -428,17 +437,13 @@ class _Answer:
         while self.place < len(self.lines):
             line = self.next()
             walk: Record = {"nodes": []}
-            if line.next in "><-":  # the first node is that of the previous row
-                walk["nodes"].append(walks[-1]["nodes"][0])
-                line.text = f" {line.text}"
-                self.edge_of(line, walk)
             while True:
-                walk["nodes"].append(self.walked(line, known, places[len(walk["nodes"]) :], by_id))
+                walk["nodes"].append(self.walked(line, known, places[len(walk["nodes"]) :]))
                 if line.over:
                     break
                 self.edge_of(line, walk)
             walks.append(walk)
-        return walks, list({id(node): node for node in known.values()}.values())
+        return walks, list(known.values())
 
     def edge_of(self, line: Line, walk: Record) -> None:
         line.expect(" ")
@@ -456,11 +461,11 @@ class _Answer:
             found.append((key, heading.value(" ") if heading.take("=") else ...))
         return found
 
-    def walked(self, line: Line, known: Record, places: Any, by_id: bool) -> str:
-        """The id of the next node of a walk; its record is kept by id and by name."""
+    def walked(self, line: Line, known: Record, places: Any) -> str:
+        """The id of the next node of a walk; its record is kept."""
         text = line.name()
         if text in known:
-            return str(known[text]["id"])
+            return text
         entity_type, columns = places[0]
         node: Record = {"id": text, "entity_type": entity_type}
         braces = line.take("{")
@@ -474,9 +479,6 @@ class _Answer:
         if braces:
             line.expect("}")
         known[text] = node
-        name = node.get("metadata", {}).get("name")
-        if isinstance(name, str) and not by_id:
-            known.setdefault(name, node)
         return text
 
     def links(self) -> list[Record]:
@@ -510,6 +512,11 @@ class _Answer:
         bare = line.next != '"'
         found = line.name()
         return self.ids[found] if bare and found.isdecimal() else found
+
+
+def _summary(types: dict[str, int], predicates: dict[str, int]) -> Record:
+    found = {"entity_types_found": list(types), "predicates_found": list(predicates)}
+    return found | {"node_counts": types, "edge_counts": predicates}
 
 
 def _shared(columns: list[tuple[str, Any]]) -> Record | None:

@@ -7,16 +7,27 @@ from typing import Any
 from bfsql.answers import Answer, shapes
 from bfsql.errors import ToolError
 from bfsql.graph import Graph
-from bfsql.tools.descriptions import CALLS
+from bfsql.tools.descriptions import EXAMPLES
 
 _ORDER = {
     "bfs_query": ["seeds", "seed_count", "max_hops", "along"],
     "intersect_subgraphs": ["seeds", "k"],
 }
 _SUBGRAPH = [
-    "node_count", "edge_count", "common_count", "shown_count", "walk_count", "notes", "facets",
-    "schema_summary", "walks", "nodes", "edges",
-]  # fmt: skip
+    "node_count",
+    "edge_count",
+    "complete",
+    "common_count",
+    "shown_count",
+    "walk_count",
+    "notes",
+    "measure",
+    "facets",
+    "schema_summary",
+    "walks",
+    "nodes",
+    "edges",
+]
 _CONTINUE = re.compile(r"Continue with offset=(\d+), limit=(\d+)\.")
 _LAST: dict[str, Answer] = {}
 """The last checked answer of each tool; an equal one, from another store or a cache, passes."""
@@ -47,16 +58,30 @@ async def if_it_fits(graph: Graph, tool: str, **arguments: Any) -> Answer | None
         return None
 
 
-async def worked_calls(graph: Graph) -> list[dict[str, Any]]:
-    """The calls of `bfs_query` in the schema's notes on usage."""
+async def worked_calls(graph: Graph) -> dict[str, dict[str, Any]]:
+    """The examples in the description of `bfs_query`, or in the schema's notes on usage."""
     await graph.counted()
     notes = (await graph.describe_schema()).content["tool_usage_notes"]
-    texts = re.split(r': (?=\{"seeds")', notes.partition(CALLS)[2])[1:]
-    return [json.JSONDecoder().raw_decode(text)[0] for text in texts]
+    described = [one.description for one in graph.definitions() if one.name == "bfs_query"]
+    parts = (text.partition(EXAMPLES)[2] for text in [*described, notes])
+    lines = [line.partition(': {"seeds"') for line in "\n".join(parts).splitlines()]
+    return {what: json.loads(f'{{"seeds"{call}') for what, _, call in lines if call}
+
+
+def of_all(arguments: dict[str, Any]) -> dict[str, Any]:
+    """An example with all entities of a type in place of a name."""
+    own = {key: arguments[key] for key in ("seeds", "to") if key in arguments}
+    texts = {key: [re.sub(r": NAME2?$", ":*", one) for one in own[key]] for key in own}
+    return arguments | texts
 
 
 def check(tool: str, answer: Answer) -> None:
-    """Check what holds for every answer: exact shape, order of keys, compactness, same content."""
+    """Check what holds for every answer: exact shape, order of keys, compactness, same content.
+
+    Raises:
+        AssertionError: Something does not hold.
+        pydantic.ValidationError: The shape is wrong.
+    """
     shapes.ANSWERS[tool].validate_json(answer.text)
     document = json.loads(answer.text)
     assert _HIDDEN.search(answer.text) is None, "nothing hidden goes out as it is"

@@ -150,7 +150,9 @@ class Graph:
     def definitions(self) -> tuple[ToolDefinition, ...]:
         """The six tools as a client lists them, with the graph's schema inserted if it is small."""
         known = self.graph_schema
-        return tools.definitions(known.latest or self.schema, known.known_outline)
+        return tools.definitions(
+            known.latest or self.schema, known.known_outline, patterns=self.shown.lists_entities()
+        )
 
     async def listed(self) -> tuple[ToolDefinition, ...]:
         """The definitions, after waiting at most a few seconds for the graph to be counted."""

@@ -340,20 +340,11 @@ async def test_the_counts_say_where_the_next_page_begins(arguments, following):
                 "fields": ["name"],
             }
             | {"sort_by": "-paths", "limit": 1},
-            [
-                'shown 2; nodes Film 1, Person 2; edges 0 of 2: "acted in"; continue offset=1',
-                "[Person paths=1]",
-                "person:1|Arletty",
-            ],
+            ["shown 2; continue offset=1", "[Person paths=1]", "person:1|Arletty"],
         ),
         (
             {"seeds": ["Person:*"], "path": ["-->", "<--"], "show": "ends", "fields": ["name"]},
-            [
-                'seeds 2; shown 2; nodes Film 1, Person 2; edges 0 of 2: "acted in"',
-                "[Person]",
-                "person:1|Arletty",
-                "person:2|Jean Gabin",
-            ],
+            ["seeds 2; shown 2", "[Person]", "person:1|Arletty", "person:2|Jean Gabin"],
         ),
         (
             {"seeds": ["Film:*"], "path": ["<-acted in-"], "show": "walks", "fields": ["name"]},
@@ -361,7 +352,7 @@ async def test_the_counts_say_where_the_next_page_begins(arguments, following):
                 'seeds 1; walks 2; nodes Film 1, Person 2; edges 2: "acted in"',
                 "[walks] Film > Person",
                 "film:1{Le Jour se lève} > person:1{Arletty}",
-                "> person:2{Jean Gabin}",
+                "film:1 > person:2{Jean Gabin}",
             ],
         ),
         (
@@ -393,7 +384,7 @@ async def test_what_the_caller_knows_is_left_out(arguments, lines):
     assert [
         line
         for line in (await first_lines("bfs_query", arguments, None))[1:]
-        if not line.startswith("note: facets")
+        if ": facets: " not in line
     ] == lines
 
 

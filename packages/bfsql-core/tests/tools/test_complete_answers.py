@@ -1,7 +1,5 @@
 """What an answer leaves out is said, and what it says is true."""
 
-import json
-
 import pytest
 
 from bfsql.call import Limits
@@ -144,11 +142,13 @@ async def test_fields_of_which_not_even_one_node_has_room_are_read_once():
 @pytest.mark.parametrize(
     ("values", "facets"), [([5, 5], ["weight"]), ([1, 2], ["weight"]), (["a", "b"], None)]
 )
-async def test_the_example_of_groups_has_a_facet_or_another_name(values, facets):
+async def test_the_example_of_groups_has_a_facet_or_is_left_out(values, facets):
     nodes = [NodeRecord(f"t{i}", "T", {"weight": one}) for i, one in enumerate(values)]
     async with open_graph(MemoryBackend(nodes)) as graph:
-        first, *_ = await worked_calls(graph)
-        usage = (await graph.describe_schema()).content["tool_usage_notes"]
-    assert first.get("facets") == facets
-    assert ("- groups:" in usage) == (facets is not None)
-    assert json.dumps(first["seeds"]) == '["T:*"]'
+        calls = await worked_calls(graph)
+    groups = {"groups": {"seeds": ["T:*"], "facets": facets, "limit": 0}} if facets else {}
+    assert calls == {
+        "how many": calls["how many"],
+        **groups,
+        "neighbours": {"seeds": ["T: NAME"], "path": ["--"]},
+    }

@@ -4,20 +4,21 @@ import json
 import random
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
 
-from bfsql.call import third_of_bytes
+from bfsql.cache import CachedGraphDb
+from bfsql.call import Limits, third_of_bytes
 from bfsql.graph import open_graph
 from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeRecord, GraphRecord, NodeRecord, Outline, outline_of
 from bfsql.sources import read_all
 from bfsql.tools import TOOLS, Operations, Schema, definitions
-from bfsql.tools.descriptions import USAGE_IN_LINES, USAGE_NOTES
+from bfsql.tools.descriptions import INSTRUCTIONS, USAGE_NOTES
 from bfsql.tools.parameters import PARAMETERS
-from bfsql.tools.schema_in_prompt import examples, injection
+from bfsql.tools.schema_in_prompt import injection
 
 
 @pytest.fixture
@@ -54,7 +55,7 @@ def literature() -> list[GraphRecord]:
 
 @pytest.mark.parametrize("source", ["generated", "medlit"])
 async def test_with_a_schema_of_many_names_the_six_stay_within_their_tokens(
-    request, source, tokens
+    request: pytest.FixtureRequest, source: str, tokens: Callable[[object], int]
 ):
     if source == "medlit":
         records = list(read_all([request.getfixturevalue("medlit")]))
@@ -71,9 +72,51 @@ async def test_with_a_schema_of_many_names_the_six_stay_within_their_tokens(
         for t in listed
     ]
     text = json.dumps(inputs, separators=(",", ":"), ensure_ascii=False)
-    assert third_of_bytes(text.encode()) < 3_000
-    assert tokens(inputs) < 2_500
+    assert third_of_bytes(text.encode()) < 2_400
+    assert tokens(inputs) < 2_000
     assert tokens([t.output_schema for t in listed]) < 1_000
+
+
+RELATIONS = """
+Person -authored-> Paper 359, Paper -cites-> Paper 180, Paper -mentions-> Disease 120,
+Paper -mentions-> Compound 119, Person -member_of-> Lab 40, Trial -conducted_in-> City 35,
+Trial -sponsored_by-> Company 35, Trial -tests-> Compound 35, Trial -studies-> Disease 20,
+Compound -inhibits-> Protein 18, Compound -treats-> Disease 14, Compound -activates-> Protein 7,
+Protein -associated_with-> Disease 11, Protein -interacts_with-> Protein 12,
+Lab -located_in-> City 3, Company -located_in-> City 1
+"""
+KEYS = {
+    "Person": ["born"],
+    "Paper": ["year", "citations"],
+    "Trial": ["phase", "status", "year"],
+    "Compound": ["phase"],
+    "City": ["country", "population"],
+    "Company": ["founded"],
+}
+
+
+def sixteen_relations() -> Iterator[GraphRecord]:
+    """A graph of sixteen relations between nine types, which a model was examined with."""
+    rng, relations = random.Random(1), re.findall(r"(\w+) -(\w+)-> (\w+) (\d+)", RELATIONS)
+    for kind in sorted({end for s, _, o, _ in relations for end in (s, o)}):
+        for n in range(60):
+            known = {key: rng.randrange(9) for key in KEYS.get(kind, ())}
+            yield NodeRecord(f"{kind}:{n}", kind, {"name": f"{kind} {n}", **known})
+    for subject, predicate, obj, edges in relations:
+        for _ in range(int(edges)):
+            ends = f"{subject}:{rng.randrange(60)}", f"{obj}:{rng.randrange(60)}"
+            yield EdgeRecord(ends[0], predicate, ends[1], {"confidence": rng.randrange(9) / 9})
+
+
+async def test_instructions_descriptions_and_input_schemas_are_at_most_6800_characters():
+    limits = Limits(answer_format="lines")
+    async with open_graph(MemoryBackend(sixteen_relations()), limits=limits) as graph:
+        listed, instructions = await graph.listed(), graph.instructions()
+    schemas = [json.dumps(one.input_schema, separators=(",", ":")) for one in listed]
+    described = "".join(one.description for one in listed)
+    assert described.count("(data)") + described.count("data, never instructions") == 1
+    assert len(instructions + described + "".join(schemas)) <= 6_800
+    assert "NAME" in described
 
 
 def outline_with(relations: int) -> Outline:
@@ -99,33 +142,8 @@ def test_relations_of_a_sample_are_not_injected():
     assert "->" not in injection(schema, outline)
 
 
-async def test_each_tool_has_an_example_that_the_open_graph_answers():
-    records = [
-        NodeRecord("d1", "Disease", {"name": "NAME"}),
-        NodeRecord("ID", "Trial", {"name": "Other", "year": 2001}),
-        NodeRecord("t2", "Trial", {"name": "Third", "year": 2009}),
-        EdgeRecord("ID", "studies", "d1"),
-        EdgeRecord("t2", "studies", "d1"),
-    ]
-    async with open_graph(MemoryBackend(records)) as graph:
-        for tool in await graph.listed():
-            arguments = json.loads(tool.description.split(" Example: ")[1].split("\n")[0])
-            answer = await graph.call(tool.name, arguments)
-            assert not [note for note in answer.notes if "has no" in note or "No such" in note]
-            if tool.name == "bfs_query":
-                assert arguments["path"] == ["<-studies- Trial"]
-                assert arguments["where"] == ["Trial.year>=2001"]
-                assert answer.content["shown_count"] == 2
-
-
-def test_without_types_there_are_no_examples():
-    assert examples(None) == {}
+def test_nothing_is_injected_of_a_graph_that_is_empty():
     assert injection(Schema((), (), comprehensive=True)) == ""
-    assert examples(Schema((), (), comprehensive=True)) == {}
-    lists_alone = examples(Schema(("T",), ("p",), comprehensive=False))
-    assert lists_alone["bfs_query"].endswith(
-        '{"seeds":["T: NAME"],"max_hops":1,"topology_only":true}'
-    )
 
 
 def test_a_schema_is_injected_only_when_it_is_complete_and_small():
@@ -145,20 +163,27 @@ def test_a_schema_is_injected_only_when_it_is_complete_and_small():
 
 
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
-def test_every_argument_is_described_required_ones_are_listed_and_no_other_is_taken(tool):
+def test_every_argument_is_described_and_required_ones_are_listed(tool):
     schema = tool.input_schema
     listed = [p.name for p in PARAMETERS[tool.name] if p.is_listed]
     assert list(schema["properties"]) == listed
-    shared = {p.name for p in PARAMETERS["bfs_query"] if p in PARAMETERS[tool.name]}
-    undescribed = [n for n, p in schema["properties"].items() if len(p.get("description", "")) < 11]
+    assert all(one.keys() <= {"type", "items"} for one in schema["properties"].values())
+    shared = [p.name for p in PARAMETERS["bfs_query"] if p in PARAMETERS[tool.name]]
+    described = re.findall(r"^(\w+): \S", tool.description, re.MULTILINE)
     if tool.name == "intersect_subgraphs":
-        assert set(undescribed) == shared
-        assert f"{undescribed[0]} to {undescribed[-1]} are as in bfs_query" in tool.description
-    else:
-        assert not undescribed
+        assert f"{shared[0]} to {shared[-1]}: as in bfs_query" in tool.description
+        described += shared
+    assert described == listed
     assert schema.get("required", []) == [p.name for p in PARAMETERS[tool.name] if p.required]
-    assert schema["additionalProperties"] is False
     assert hasattr(Operations, tool.name)
+
+
+async def test_an_argument_without_meaning_in_the_graph_is_not_listed_and_still_taken():
+    async with open_graph(MemoryBackend(sixteen_relations())) as graph:
+        tools = {tool.name: tool for tool in await graph.listed()}
+        await graph.bfs_query(["Paper:1"], min_mentions=2)
+    for name in ("bfs_query", "intersect_subgraphs"):
+        assert "min_mentions" not in f"{tools[name].description}{tools[name].input_schema}"
 
 
 def test_an_output_schema_types_the_fields_of_an_answer_and_describes_its_lists_in_words():
@@ -175,6 +200,11 @@ def test_an_output_schema_types_the_fields_of_an_answer_and_describes_its_lists_
             "walk_count": {"type": "integer"},
             "node_count": {"type": "integer"},
             "edge_count": {"type": "integer"},
+            "complete": {
+                "enum": [True],
+                "description": "True if what is not in the answer is not in the graph; or absent.",
+            },
+            "measure": texts,
             "notes": texts | {"description": "What is missing, and how to get it."},
             "facets": {
                 "type": "object",
@@ -199,12 +229,14 @@ def test_an_output_schema_types_the_fields_of_an_answer_and_describes_its_lists_
     assert schemas["search_entities"]["properties"]["notes"] == texts
 
 
-@pytest.mark.parametrize("notes", [USAGE_NOTES, USAGE_IN_LINES])
-def test_the_usage_notes_say_what_removes_and_repeat_no_description_of_an_argument(notes):
-    removing = {p.name for p in PARAMETERS["bfs_query"] if "REMOVE" in p.description}
-    assert removing == {"exclude_node_types", "min_mentions", "where"}
-    [sentence] = [one for one in re.split(r"[.;:] |\n", notes) if "REMOVE" in one]
+def test_the_usage_notes_say_what_removes_and_repeat_no_description_of_an_argument():
+    removing = [name for name in ("exclude_node_types", "min_mentions", "where") if name]
+    [sentence] = [one for one in USAGE_NOTES.split(". ") if "REMOVE" in one]
     assert all(name in sentence for name in removing)
-    assert "two consecutive edges are never the same edge" in notes
-    parts = [p.description for every in PARAMETERS.values() for p in every]
-    assert not [one for part in parts for one in part.split(". ") if one.rstrip(".") in notes]
+    parts = {p.description for every in PARAMETERS.values() for p in every}
+    assert not [one for one in parts if one in USAGE_NOTES or one in INSTRUCTIONS]
+
+
+async def test_the_schema_of_an_operation_is_that_of_the_store():
+    operations = Operations(CachedGraphDb(MemoryBackend()), "", Limits())
+    assert await operations.graph_schema.lists() == Schema((), (), comprehensive=True)

@@ -3,6 +3,7 @@
 import pytest
 
 from bfsql.errors import ToolError
+from bfsql.graph import open_graph
 from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeRecord, NodeRecord
 from bfsql_test_support import tool_calls
@@ -144,3 +145,47 @@ async def test_a_full_search_that_ends_with_worse_hits_has_all_of_an_exact_name(
     [note] = answer.notes
     assert note.endswith(says)
     assert ("others may have this name" in note) == (says != ".")
+
+
+async def test_no_ids_give_an_empty_list(named):
+    answer = await tool_calls.asked(named, "describe_entities", ids=[])
+    assert answer.text == "[]"
+    assert not answer.notes
+
+
+@pytest.mark.parametrize(
+    ("value", "taken"),
+    [
+        ("Meg Ryann", "a1"),
+        ("meg  ryann", "a1"),
+        ("Person: Meg Ryann", "a1"),
+        ("Alphaa-17", "c"),
+        ("Alpha-18", None),  # another number is another thing
+        ("Tam Hanks", None),  # two names are as near
+        ("Drug: Meg Ryann", None),
+        ("Drug: Trial", None),
+        ("Meg", None),  # a part of a name
+        ("Trials", None),  # as near to a type
+        ("a2", None),
+    ],
+)
+@pytest.mark.parametrize("argument", ["seeds", "to"])
+async def test_a_misspelt_name_is_taken_where_only_one_is_spelt_alike(argument, value, taken):
+    records = [
+        NodeRecord("a1", "Person", {"name": "Meg Ryan"}),
+        NodeRecord("b1", "Person", {"name": "Tom Hanks"}),
+        NodeRecord("b2", "Person", {"name": "Tim Hanks"}),
+        NodeRecord("c", "Drug", {"name": "Alpha-17"}),
+        NodeRecord("t", "Trial", {"name": "Trial"}),
+    ]
+    call = {"seeds": ["b1"], "to": ["b1"]} | {argument: [value]}
+    async with open_graph(MemoryBackend(records)) as graph:
+        if taken is None:
+            with pytest.raises(ToolError, match="no entity has the id or the name"):
+                await graph.call("bfs_query", call)
+        else:
+            answer = await graph.call("bfs_query", call)
+            name = {"a1": "Meg Ryan", "c": "Alpha-17"}[taken]
+            assert answer.notes[0].startswith(f'The only name like "{value}" is "{name}": {taken}')
+        with pytest.raises(ToolError, match="no entity has the id or the name"):
+            await graph.describe_entity(value)

@@ -207,8 +207,8 @@ async def test_a_schema_is_valid_under_the_smallest_budget(over):
     document = await tool_calls.read(
         over(MemoryBackend(records), max_tokens=500), "describe_schema"
     )
-    assert document["entity_types"] == []
-    assert "0 of 100 entity types" in document["notes"][0]
+    assert len(document["entity_types"]) < 20
+    assert f"{len(document['entity_types'])} of 100 entity types" in document["notes"][0]
 
 
 SECRET = "postgres://user:hunter2@host/db"

@@ -1,4 +1,6 @@
-"""The calls in `tool_usage_notes` are about the graph, and every graph answers them."""
+"""The examples of `bfs_query` are about the graph, and every graph answers them."""
+
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -10,9 +12,9 @@ from bfsql.graph import Graph, open_graph
 from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeRecord, NodeRecord
 from bfsql.sources import read_all
-from bfsql.tools.descriptions import CALLS
+from bfsql.tools.descriptions import EXAMPLES
 from bfsql_test_support import graph_strategies
-from bfsql_test_support.tool_calls import worked_calls
+from bfsql_test_support.tool_calls import of_all, worked_calls
 
 ODD = [
     *("no", "and", "1", "2 != 0", "T:*", "T[x=1]", "a|b", "-p->", "<-p- T", "A -p-> B", "x >= 3"),
@@ -38,70 +40,103 @@ class WithoutOutline(MemoryBackend):
 async def assert_answered(graph: Graph, least: int = 1) -> None:
     calls = await worked_calls(graph)
     assert len(calls) >= least
-    for arguments in calls:
-        await graph.call("bfs_query", arguments)  # raises where it is refused
+    for arguments in calls.values():
+        await graph.call("bfs_query", of_all(arguments))  # raises where it is refused
 
 
-async def test_the_calls_about_medlit_find_something(medlit):
+async def test_the_calls_about_medlit_find_something(medlit: Path):
     async with open_graph(MemoryBackend(read_all([medlit]))) as graph:
-        groups, walks, connection = await worked_calls(graph)
-        answers = [await graph.call("bfs_query", one) for one in (groups, walks, connection)]
-    assert groups == {"seeds": ["paper:*"], "facets": ["usage_count"], "limit": 0}
-    assert (walks["path"], walks["where"]) == (
-        ["<-AUTHORED- author"],
-        ["no -AFFILIATED_WITH-> institution"],
-    )
-    assert (connection["seeds"], connection["to"]) == (["paper[usage_count=1]"], ["institution:*"])
-    assert answers[0].content["facets"]["usage_count"]["count"] == 958
-    assert answers[1].content["shown_count"] > 10
-    assert answers[2].notes[0] == "Shortest connections: 2 edges."
+        calls = await worked_calls(graph)
+        found = [await graph.call("bfs_query", of_all(call)) for call in calls.values()]
+    assert len(calls) == 7
+    assert [one.content["node_count"] > 0 for one in found] == [True] * 7
 
 
 @pytest.mark.parametrize("answer_format", ["json", "lines"])
-async def test_a_chain_of_types_is_walked_and_connected(answer_format):
+async def test_each_call_shows_what_would_be_tried_twice(answer_format):
     records = [
         NodeRecord("a", "Author", {"name": "A"}),
         *(NodeRecord(f"p{i}", "Paper", {"year": 2000 + i}) for i in range(4)),
         NodeRecord("v", "Venue"),
-        *(EdgeRecord("a", "wrote", f"p{i}") for i in range(4)),
+        *(EdgeRecord("a", "wrote", f"p{i}", {"share": i}) for i in range(4)),
         *(EdgeRecord(f"p{i}", "in", "v") for i in range(3)),
+        *(EdgeRecord(f"p{i}", "cites", "p0") for i in range(1, 3)),
     ]
     limits = Limits(answer_format=answer_format)
     async with open_graph(MemoryBackend(records), limits=limits) as graph:
-        groups, walks, connection = await worked_calls(graph)
-        shown = (await graph.call("bfs_query", walks)).content["nodes"]
-    brief = {"fields": ["name"], "limit": 10}
-    assert groups == {"seeds": ["Paper:*"], "facets": ["year"], "limit": 0}
-    assert walks == {
-        "seeds": ["Author:*"],
-        "path": ["-wrote-> Paper"],
-        "where": ["no -in-> Venue"],
-        "show": "ends",
-        **brief,
+        calls = await worked_calls(graph)
+        shown = (
+            await graph.call("bfs_query", of_all(calls["ends of a path, some left out"]))
+        ).content["nodes"]
+        notes = (await graph.describe_schema()).content["tool_usage_notes"]
+    assert calls == {
+        "how many": {"seeds": ["Paper[year>=2000]"], "limit": 0},
+        "rank by a measure": {
+            "seeds": ["Author:*"],
+            "path": ["-wrote-> Paper"],
+            "show": "0",
+            "measure": ["count 1", "max 1.year"],
+            "sort_by": "-count 1",
+            "limit": 3,
+            "fields": ["name"],
+        },
+        "ends of a path, some left out": {
+            "seeds": ["Author: NAME"],
+            "path": ["-wrote-> Paper[year>=2000]", "-in-> Venue"],
+            "show": "1",
+            "fields": ["name"],
+            "where": ["1 no -cites-> Paper"],
+        },
+        "what two share (one name twice: cycles)": {
+            "seeds": ["Paper: NAME"],
+            "to": ["Paper: NAME2"],
+            "path": ["<-wrote- Author", "-wrote-> Paper"],
+            "show": "1",
+        },
+        "shortest connections by some relations": {
+            "seeds": ["Paper: NAME"],
+            "to": ["Paper: NAME2"],
+            "along": ["<-wrote- Author", "-wrote-> Paper"],
+        },
+        "groups": {
+            "seeds": ["Paper: NAME"],
+            "path": ["-cites-> Paper"],
+            "facets": ["1.year"],
+            "limit": 0,
+        },
+        "a condition on edges": {"seeds": ["Author: NAME"], "path": ["-wrote[share>=0]-> Paper"]},
     }
-    assert [node["id"] for node in shown] == ["p3"]
-    assert connection == {"seeds": ["Author:*"], "to": ["Venue:*"], **brief}
+    assert [node["id"] for node in shown] == ["p0"]
+    assert EXAMPLES not in notes
 
 
-async def test_without_lists_the_calls_have_names_to_be_replaced(medlit):
+async def test_where_the_description_has_no_vocabulary_the_schema_has_the_calls():
+    records = [NodeRecord(f"n{i}", f"Type{i}") for i in range(21)]
+    async with open_graph(MemoryBackend(records)) as graph:
+        [described] = [one for one in await graph.listed() if one.name == "bfs_query"]
+        notes = (await graph.describe_schema()).content["tool_usage_notes"]
+    assert EXAMPLES in notes
+    assert EXAMPLES not in described.description
+
+
+async def test_without_lists_no_call_has_a_set():
     records = [
         *(NodeRecord(name, name, {"name": "NAME", "n": 1}) for name in ("A", "B")),
         EdgeRecord("A", "p", "B"),
     ]
     async with open_graph(WithoutLists(records)) as graph:
         calls = await worked_calls(graph)
-        assert [one["seeds"] for one in calls] == [["A: NAME"]] * 3
-        await assert_answered(graph, 3)
+        assert {one["seeds"][0] for one in calls.values()} == {"A: NAME", "B: NAME"}
 
 
-async def test_without_an_outline_the_calls_have_names_of_the_lists(medlit):
+async def test_without_an_outline_the_calls_have_names_of_the_lists(medlit: Path):
     async with open_graph(WithoutOutline(read_all([medlit]))) as graph:
-        await assert_answered(graph, 3)
+        await assert_answered(graph, 2)
 
 
 async def test_an_empty_graph_has_no_calls():
     async with open_graph(MemoryBackend()) as graph:
-        assert CALLS not in (await graph.describe_schema()).content["tool_usage_notes"]
+        assert await worked_calls(graph) == {}
 
 
 ODD_GRAPHS = st.builds(

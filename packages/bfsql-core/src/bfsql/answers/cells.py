@@ -30,9 +30,10 @@ LINE = re.compile(r"[^\s\"{\[].*")
 """Patterns of text written unquoted in a row, in braces, in brackets and on its own line."""
 _COUNTED = re.compile(r"[^\s\",;]+")
 _KEYWORD = re.compile(
-    r"((?i:note)|results|edges|node_counts|along|provenance|graph_description|tool_usage_notes"
-    r"|entity_types|predicates|relations_from):( |\Z)|\w+ \(\d+\):|taken by name\Z"
-    r"|(entity|from|to|taken|facet|seeds|hops|k|shown|common|walks|nodes|edges|shortest) [^<>-]"
+    r"((?i:note|missing)|results|edges|node_counts|along|provenance|graph_description"
+    r"|tool_usage_notes|entity_types|predicates|relations_from):( |\Z)|\w+ \(\d+\):|taken by name\Z"
+    r"|(entity|from|to|taken|facet|seeds|hops|k|shown|count|common|walks|nodes|edges|shortest)"
+    r" [^<>-]"
 )
 """How a line begins whose first text is not content."""
 
@@ -283,19 +284,13 @@ def _braced(cells: Sequence[str]) -> str:
 def walk_rows(walks: Sequence[Record], nodes: Sequence[Record]) -> Iterator[str]:
     """The lines of some walks: a heading with the columns of each place, and one line per walk.
 
-    A node has its id, type and metadata where it first occurs; from then on it is called by its
-    name, or by its id if its name does not tell it from the others. The first node of a walk is
-    left out if it is that of the previous walk.
+    A node has its id, and its type and metadata where it first occurs.
 
     Args:
         walks: The walks, with the ids of their nodes and perhaps the predicates of their edges.
         nodes: The nodes on them, each once.
     """
     known = {node["id"]: node for node in nodes}
-    names = {i: one for i, node in known.items() if isinstance(one := _name_of(node), str)}
-    by_id = any(one in known and one != i for i, one in names.items())
-    count = Counter(names.values())
-    called = {i: one for i, one in names.items() if count[one] == 1 and not by_id}
     first: dict[str, int] = {}
     for walk in walks:
         for place, i in enumerate(walk["nodes"]):
@@ -305,28 +300,20 @@ def walk_rows(walks: Sequence[Record], nodes: Sequence[Record]) -> Iterator[str]
         places[place].append(known[i])
     columns = [_PlaceColumns.of(records) for records in places]
     if walks:
-        kind = "walks by id" if by_id else "walks"
-        yield f"[{kind}] {' > '.join(one.heading for one in columns)}"
-    start = None
+        yield f"[walks] {' > '.join(one.heading for one in columns)}"
     for walk in walks:
         line = ""
         for place, i in enumerate(walk["nodes"]):
             if place:
                 line += f" {_arrow(walk['edges'][place - 1]) if 'edges' in walk else '>'} "
+            line += (name if place else _first)(i)
             if i in first:
-                line += (name if place else _first)(i) + columns[first.pop(i)].braces(known[i])
-            elif place or i != start:
-                line += (name if place else _first)(called.get(i, i))
-        start = walk["nodes"][0]
-        yield line.lstrip(" ")
+                line += columns[first.pop(i)].braces(known[i])
+        yield line
 
 
 def _first(text: str) -> str:
     return leading(name(text), text, " ")
-
-
-def _name_of(node: Record) -> Any:
-    return node.get("metadata", {}).get("name")
 
 
 def _arrow(edge: str) -> str:

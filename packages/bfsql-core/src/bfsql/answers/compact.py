@@ -8,12 +8,12 @@
     taken   = ("from " | "to " | "taken ") who (", " who)* | "taken by name"
     who     = (text " = ")? name (" (" name ")")?
     counts  = count ("; " count)* ("; continue offset=" number)?
-    count   = ("seeds " | "hops " | "k " | "shown " | "common " | "walks ") number
+    count   = ("seeds " | "hops " | "k " | "shown " | "count " | "common " | "walks ") number
             | ("nodes " | "edges " "0 of "?) number (": " tally)?
             | "nodes " tally | "seeds " number ": " tally
             | "shortest " number ("," number)*
     tally   = name (" " number)? (", " name " " number)*
-    field   = "note: " value | key ": " value | ("edges: " | "node_counts: ") tally
+    field   = ("note: " | "missing: ") value | key ": " value | ("edges: " | "node_counts: ") tally
             | key " (" number "):" line*                    so many lines of a list
     facet   = "facet " key ": " key " " value (", " key " " value)* ("; " common)?
     common  = text " " number (", " text " " number)*
@@ -23,9 +23,9 @@
     link    = end? ">" end braces? ("," end braces?)*
     end     = number | name
     braces  = "{" cell ("|" cell)* "}"
-    rows    = "[walks" " by id"? "] " place (" > " place)* chain*
+    rows    = "[walks] " place (" > " place)* chain*
     place   = (name | "*") (" {}" | (" " column)*)
-    chain   = node? ((" > " | " " arrow " ") node)*
+    chain   = node ((" > " | " " arrow " ") node)*
     node    = name braces?
     arrow   = "<-" name "-" | "-" name "->" | "-" name "-"
     columns = (" {}" | " " column ("|" column)*)?
@@ -40,16 +40,17 @@ the heading has a value or `{}`, that is the metadata of a row without cells. Th
 of an id represents it in the edges,
 which are read back in the order of subject, predicate and object; a link without a subject
 continues the previous one. A row of walks has their nodes from the seed on, with arrows where the
-steps leave a choice of predicates (an arrow without direction has that of its step); a row without
-a first node has that of the previous one, and begins with its first `>` or arrow. A node that
-occurs first has its id, with the type if the heading of its place has `*`, and its metadata in
-braces; a node that occurred before has its name, or its id where another node has the same name
-and, for all nodes, where a name is the id of another node (`by id`); `undecided` lists the nodes on
-walks that are so. `seeds` are the ids after `from`. Whatever was taken for a name is a note.
-Counts of `edges 0 of` are those of an answer that lists nodes and no edges.
+steps leave a choice of predicates (an arrow without direction has that of its step). A node has its
+id; where it occurs first also its metadata in braces, with the type if the heading of its place
+has `*`; `undecided` lists the nodes on walks that are so. `seeds` are the ids after `from`.
+Whatever was taken for a name is a note. `edges 0 of` stands for those of a neighbourhood of which
+no edge is listed, `count` for `shown` where no node is. The fields of measures are headed by their
+texts. `missing` is a note on what the answer lacks; without one, with nothing to continue, and
+without an offset in the call, the answer is `complete`.
 
 What the caller knows or can see is left out: `hops` with a path, with `shortest` or for a set
-itself, whose `seeds` are then its nodes; the sum of several types on a path; `edges 0`; the limit
+itself, whose `seeds` are then its nodes; the counts of the whole answer where a path shows nodes
+and no edges (`limit=0` has them); the sum of several types on a path; `edges 0`; the limit
 of the next page, which is the number of rows; `paths` if all nodes are shown and have the same
 number, unless the call sorts by it; a `score` of null; of facets `missing 0` and `other_values`,
 which is `distinct` less the number of values. `along` of one step is the step alone. `shortest` is
@@ -82,7 +83,7 @@ from bfsql.answers.cells import (
     walk_rows,
 )
 from bfsql.answers.clean import encode
-from bfsql.answers.notes import NextPage, Note, ShortestLengths, Substitution
+from bfsql.answers.notes import NextPage, Note, ShortestLengths, Substitution, is_missing
 from bfsql.models import Edge
 from bfsql.models.characters import is_visible
 from bfsql.models.quotation import plain
@@ -155,6 +156,8 @@ def _walk(
     labels = {i: str(number) for number, i in enumerate(linked, 1)}
     if nodes and "paths" in nodes[0] and not by_paths and len({n.get("paths") for n in nodes}) == 1:
         nodes = [_without(node, ("paths",)) for node in nodes]
+    if texts := content.get("measure"):
+        nodes = [_with_measures(node, texts) for node in nodes]
     yield from tables([_row(node, labels.get(node["id"], "")) for node in nodes])
     ordered = sorted(edges, key=lambda edge: str(edge["predicate"]))
     yield from links(_edge(edge, labels, edge.get("metadata")) for edge in ordered)
@@ -167,19 +170,21 @@ def _counts(content: Mapping[str, Any], lengths: ShortestLengths | None) -> list
     of_path = "shown_count" in content or "walk_count" in content
     has_hops = not (of_path or lengths) and content.get("max_hops")
     counts = [
-        f"{short} {content[key]}"
+        f"{short if content['nodes'] or key != 'shown_count' else 'count'} {content[key]}"
         for key, short in _SHORT.items()
         if key in content and (has_hops or key != "max_hops")
     ]
     if lengths:
         counts.append(f"shortest {','.join(map(str, lengths.lengths))}")
+    if of_path and content["nodes"] and not content["edges"] and "walks" not in content:
+        return counts  # of the shown nodes alone
     if content.get("max_hops") == 0 and content.get("seed_count") == count:
         counts = [f"seeds {total(count, types)}"]
     else:
         apart = of_path and len(types) > 1
         counts.append(f"nodes {tally(types) if apart else total(count, types)}")
     if edges:
-        hidden = content["nodes"] and not content["edges"] and "walks" not in content
+        hidden = content["nodes"] and not content["edges"] and not of_path
         counts.append(f"edges {'0 of ' if hidden else ''}{total(edges, summary['edge_counts'])}")
     return counts
 
@@ -269,7 +274,7 @@ class _Who(NamedTuple):
 def _substituted_entities(notes: Sequence[Note]) -> Iterator[_Who]:
     """The entities of the first notes, as far as `who` has everything that they say."""
     for note in notes:
-        if not isinstance(note, Substitution) or note.full:
+        if not isinstance(note, Substitution) or note.full or note.similar:
             return
         whole = json.dumps(note.name, ensure_ascii=False)  # which the sentence may shorten
         if not (is_visible(str(note)) and str(note).startswith(whole)):
@@ -291,7 +296,7 @@ def _listed(every: Sequence[_Who]) -> str:
 
 
 def _notes(notes: Sequence[Note]) -> Iterator[str]:
-    return (f"note: {value(str(note))}" for note in notes)
+    return (f"{'missing' if is_missing(note) else 'note'}: {value(str(note))}" for note in notes)
 
 
 def _values(key: str, values: Sequence[str]) -> list[str]:
@@ -299,7 +304,7 @@ def _values(key: str, values: Sequence[str]) -> list[str]:
 
 
 def _field(key: str, content: Any) -> str:
-    written = name(key) if key != "note" else '"note"'
+    written = name(key) if key not in ("note", "missing") else f'"{key}"'
     return f"{written}: {value(content)}"
 
 
@@ -314,6 +319,19 @@ def _row(node: Mapping[str, Any], label: str) -> TableRow:
     metadata = node.get("metadata")
     fields = {} if len(node) == 2 + (metadata is not None) else _without(node, _NODE)
     return TableRow(label, node["id"], node["entity_type"], fields, metadata)
+
+
+def _with_measures(node: Mapping[str, Any], texts: Sequence[str]) -> Mapping[str, Any]:
+    """A node whose measures are fields with their texts as names; several are a list."""
+    if "measure" not in node:
+        return node
+    numbers = node["measure"] if len(texts) > 1 else [node["measure"]]
+    own = dict(zip(texts, numbers, strict=True))
+    return (
+        {k: v for k, v in node.items() if k not in ("measure", "metadata")}
+        | own
+        | {k: node[k] for k in ("metadata",) if k in node}
+    )
 
 
 def _edge(edge: Mapping[str, Any], labels: Mapping[str, str], metadata: Any) -> LinkedEdge:

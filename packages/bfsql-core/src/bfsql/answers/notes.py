@@ -39,22 +39,26 @@ class Substitution(NamedTuple):
         id: The id of the entity.
         entity_type: The type of the entity.
         full: Whether the search for the name was full, so that other entities may have it.
+        similar: The entity's own name, if the given one is a misspelling of it.
     """
 
     name: str
     id: str
     entity_type: str
     full: bool = False
+    similar: str = ""
 
     def __str__(self) -> str:
-        others = ""
+        others, entity = "", f"{plain(self.id)} ({plain(self.entity_type)})"
+        if self.similar:
+            own = quoted(clean_text(self.similar))
+            return f"The only name like {excerpt(self.name)} is {own}: {entity} was taken."
         if self.full:
             typed = excerpt(f"{self.entity_type}: {self.name}")
             others = (
                 "; the search reached its limit, so others may have this name, too: "
                 f"{typed} searches this type alone"
             )
-        entity = f"{plain(self.id)} ({plain(self.entity_type)})"
         return f"{excerpt(self.name)} was taken as {entity}{others}."
 
 
@@ -100,14 +104,34 @@ class ShortestLengths(NamedTuple):
         return f"Shortest {what}: {edges} {'edge' if self.lengths == (1,) else 'edges'}."
 
 
+class Missing(str):
+    """A sentence about something that is not in the answer, or is there in a part."""
+
+    __slots__ = ()
+
+
 Note: TypeAlias = str | Substitution | NextPage | ShortestLengths
 
 
-def left_out(known: Iterable[Omission] = ()) -> Iterator[str]:
+def is_missing(note: Note) -> bool:
+    """Whether a note says that the answer lacks something."""
+    return isinstance(note, Missing | NextPage)
+
+
+def sentences(notes: Iterable[Note]) -> list[str] | None:
+    """The notes as an answer lists them; None without any. What is missing stays known as such."""
+    return [one if isinstance(one, str) else str(one) for one in notes] or None
+
+
+def left_out(known: Iterable[Omission] = ()) -> Iterator[Missing]:
     """Notes on what the backend left out of the current call, and on withheld metadata.
 
     `known` are omissions that a result carries from an earlier call.
     """
+    return map(Missing, _left_out(known))
+
+
+def _left_out(known: Iterable[Omission]) -> Iterator[str]:
     under_way = call.current()
     every = dict.fromkeys([*known, *(under_way.omissions if under_way else ())])
     yield from omissions(every)
@@ -196,7 +220,7 @@ def dangling(edges: int, ids: int) -> tuple[str, ...]:
         f"{counted(edges, 'edge')} {were(edges)} left out: the graph has no node for "
         f"{counted(ids, 'id')} at the other end. No call can show them."
     )
-    return (sentence,) if edges else ()
+    return (Missing(sentence),) if edges else ()
 
 
 def connection_notes(
@@ -236,7 +260,7 @@ def relation_notes(
             compared with it, as in `not_compared`.
     """
     if undecided:
-        yield (
+        yield Missing(
             f"{counted(undecided, 'node')} {'carries' if undecided == 1 else 'carry'} "
             "undecided=true: the store left out edges that "
             "could change whether a relation condition holds. They are in the answer, so its "

@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Literal
 
 from bfsql.answers.clean import clean_text
-from bfsql.answers.notes import counted
+from bfsql.answers.notes import Missing, counted
 from bfsql.models import Outline, Property, Relation
 from bfsql.models.outline import ranked_relations
 from bfsql.models.quotation import plain
@@ -46,7 +46,7 @@ class SchemaText:
             return self
         relations = self.relations[: len(self.relations) * share // WHOLE]
         owners = list(self.properties)[: len(self.properties) * share // WHOLE]
-        note = (
+        note = Missing(
             f"{len(relations)} of {counted(len(self.relations), 'relation')} and the properties "
             f"of {len(owners)} of {len(self.properties)} types and predicates fit the token "
             "budget; describe_schema(seeds=[...]) shows the relations around an entity."
@@ -115,20 +115,20 @@ def _texts(relations: Sequence[Relation]) -> list[str]:
 
 def _notes(outline: Outline, owners: Mapping[str, Sequence[Property]]) -> Iterator[str]:
     if outline.sampled:
-        yield (
+        yield Missing(
             "relations and properties come from a sample of the graph, so there may be others, "
             "and relations have no counts; bfs_query with a path counts those of one predicate."
         )
     yield from _more_relations(len(outline.relations) + outline.relations_left_out)
     hidden = sum(len(described[MOST_PROPERTIES:]) for described in owners.values())
     if hidden:
-        yield (
+        yield Missing(
             f"{hidden} more properties of types or predicates that have more than "
             f"{MOST_PROPERTIES} are not listed."
         )
     cut = [p for p in chain.from_iterable(owners.values()) if p.further_values]
     if cut:
-        yield (
+        yield Missing(
             f"... marks properties that have more values than the {len(cut[0].values)} most "
             "frequent ones."
         )
@@ -136,7 +136,7 @@ def _notes(outline: Outline, owners: Mapping[str, Sequence[Property]]) -> Iterat
 
 def _more_relations(count: int) -> Iterator[str]:
     if count > MOST_RELATIONS:
-        yield (
+        yield Missing(
             f"relations: the {MOST_RELATIONS} most frequent of {count}; "
             "describe_schema(seeds=[...]) shows those around an entity."
         )

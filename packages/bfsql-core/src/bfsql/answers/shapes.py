@@ -128,6 +128,11 @@ class _Subgraph(StrictModel):
     seeds: Annotated[list[str], Field(min_length=1)]
     node_count: Count
     edge_count: Count
+    complete: Literal[True] = Field(
+        default=True,
+        validate_default=False,
+        description="True if what is not in the answer is not in the graph; or absent.",
+    )
     notes: Notes = Field(
         default=[], validate_default=False, description="What is missing, and how to get it."
     )
@@ -156,6 +161,8 @@ class BfsAnswer(_Subgraph):
     """Only with a path."""
     walk_count: Count = 0
     """Only with `show: "walks"`."""
+    measure: Annotated[list[str], Field(min_length=1)] = OPTIONAL_LIST
+    """The texts of the measures, in the order of each node's."""
     walks: list[WalkRow] = Field(
         default=[], validate_default=False, description="With show=walks: rows {nodes, edges}."
     )

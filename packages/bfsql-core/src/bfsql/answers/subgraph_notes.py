@@ -8,6 +8,7 @@ from bfsql import call
 from bfsql.answers.clean import clean_text
 from bfsql.answers.notes import (
     TOKEN_BUDGET,
+    Missing,
     NextPage,
     Note,
     SizeBound,
@@ -61,7 +62,7 @@ def _traversal(facts: AnswerGaps, depth: str) -> Iterator[str]:
             if facts.stopped_by == "deadline"
             else f"the next ring exceeds the server's limit on {facts.stopped_by}"
         )
-        yield (
+        yield Missing(
             f"Stopped at {depth}={facts.finished_depth} of {facts.asked_depth}, because {why}. The "
             f"answer is complete for {depth}={facts.finished_depth}; go on from its outermost "
             "nodes."
@@ -98,13 +99,13 @@ def _walks(result: BfsResult, bound: SizeBound) -> Iterator[str]:
         yield from _nothing_found(result, shown.dead_end)
     if shown.walks == "too large":
         cure = "Raise max_tokens, or name" if bound.cure else "Name"
-        yield (
+        yield Missing(
             f"The walks of even one shown node did not fit {bound.name}, so only the nodes "
             f"are shown. {cure} a node in to for its walks."
         )
     if shown.many:
         count = "paths" if shown.rows is None else "walk_count"
-        yield f"{count}={MOST_PATHS} stands for that many walks or more."
+        yield Missing(f"{count}={MOST_PATHS} stands for that many walks or more.")
 
 
 def _nothing_found(result: BfsResult, end: DeadEnd | None) -> Iterator[str]:
@@ -141,7 +142,7 @@ def _nothing_found(result: BfsResult, end: DeadEnd | None) -> Iterator[str]:
     if end is not None:
         yield from _why_it_ended(end)
     if result.facts.omissions or call.omissions():
-        yield "The store left out edges, so there may be matches nevertheless."
+        yield Missing("The store left out edges, so there may be matches nevertheless.")
 
 
 def _why_it_ended(end: DeadEnd) -> Iterator[str]:
@@ -161,19 +162,19 @@ def _pages(result: BfsResult, bound: SizeBound) -> Iterator[Note]:
     shown = len(result.page.ids) if result.shown is None else result.shown.length
     end = result.offset + shown
     if facts.past_the_end:
-        yield (
+        yield Missing(
             f"offset={result.offset} is past the end: there are {total} {what}s. "
             "Use a smaller offset."
         )
     if facts.cut_nodes:
-        yield (
+        yield Missing(
             f"{counted(facts.cut_nodes, what)} did not fit {bound.name}. Continue with "
             f"offset={end}, limit={shown}."
         )
     elif shown and end < total:
         yield NextPage(what, result.offset + 1, end, total, result.limit or shown)
     if facts.edges_to_earlier:
-        yield (
+        yield Missing(
             f"{counted(facts.edges_to_earlier, 'edge')} "
             f"{'joins' if facts.edges_to_earlier == 1 else 'join'} this page to earlier ones; to "
             "see them: bfs_query with this page's ids as seeds (at most 100 a call), max_hops=1."
@@ -183,7 +184,7 @@ def _pages(result: BfsResult, bound: SizeBound) -> Iterator[Note]:
 def _cut_by_type(facts: AnswerGaps, bound: SizeBound) -> Iterator[str]:
     if facts.cut_nodes:
         by_type = ", ".join(f"{count} {plain(name)}" for name, count in facts.cut_types.items())
-        yield (
+        yield Missing(
             f"{counted(facts.cut_nodes, 'node')} did not fit {bound.name} and "
             f"{were(facts.cut_nodes)} left out, with their edges: {by_type}. This answer has no "
             f"pages: use a smaller k, exclude_node_types or min_mentions{bound.cure}."
@@ -284,13 +285,13 @@ def _facets(result: BfsResult | IntersectionResult, bound: SizeBound) -> Iterato
         if shown < one.distinct and not one.cut:
             most = min(one.distinct, MOST_VALUES)
             all_or_more = "all" if most == one.distinct else "more"
-            yield (
+            yield Missing(
                 f"facets: {key} has {one.distinct} different values, of which the {shown} most "
                 f"common are shown; {quoted(f'{label}:{most}')} shows {all_or_more}."
             )
     cut = [label for label, one in result.facets.items() if one.cut]
     if cut:
-        yield f"facets: fewer values than requested fit {bound.name} for {listed(cut)}."
+        yield Missing(f"facets: fewer values than requested fit {bound.name} for {listed(cut)}.")
 
 
 def _detail(facts: AnswerGaps, bound: SizeBound) -> Iterator[str]:
@@ -310,13 +311,13 @@ def _detail(facts: AnswerGaps, bound: SizeBound) -> Iterator[str]:
             if count
         ]
         total = facts.bare_nodes + facts.bare_edges
-        yield (
+        yield Missing(
             f"{' and '.join(parts)} {were(total)} left without metadata by {bound.name}. For "
             "nodes use describe_entities; for edges a smaller query with node_types and "
             f"predicates{bound.cure}."
         )
     for things in facts.late:
-        yield (
+        yield Missing(
             f"The metadata of all {things} is missing, because this call reached its time limit. "
             "Ask again, or use describe_entities for the nodes that matter."
         )

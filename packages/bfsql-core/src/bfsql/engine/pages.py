@@ -147,6 +147,7 @@ class Pages:
             bool((paths > MOST_PATHS).any()),
             "shown" if self.walks else "too large" if query.walks else "left out",
             self.table.dead_end,
+            measure_texts=query.measure if measures else (),
         )
 
     def _numbers_of(self, name: str, ids: Sequence[str]) -> dict[str, Any]:

@@ -271,7 +271,7 @@ async def in_order_of(db: GraphDbInterface, table: AnswerTable, text: str) -> An
     nodes, by = table.listed, sort_by(text, (DEGREE, *table.numbers))
     if by.key == DEGREE:
         table = replace(table, numbers={**table.numbers, DEGREE: _degrees(table)})
-    numbers = table.numbers[by.key] if by.key in NUMBERS else None
+    numbers = table.numbers.get(by.key)
     parts = [slice(None)]
     if table.common is not None:
         parts = [slice(table.common), slice(table.common, None)]

@@ -103,6 +103,8 @@ class ShownNodes:
     dead_end: DeadEnd | None = None
     rows: Sequence[WalkRow] | None = None
     """The walks of the page; None if its nodes are counted."""
+    measure_texts: Sequence[str] = ()
+    """The measures as the call writes them."""
 
     @property
     def noun(self) -> str:

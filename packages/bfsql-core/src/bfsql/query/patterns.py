@@ -44,7 +44,7 @@ PropertiesByOwner: TypeAlias = Mapping[str, Sequence[Property]]
 """The properties of types or of predicates."""
 
 _NO = re.compile(r"\s*(?:(?:no|not)\s+(?=\S)|!\s*(?=<?-))", re.IGNORECASE)
-_STEP_NUMBER = re.compile(r"\s*([0-9]{1,9})\s*+\.?\s*+(?=<?-)")
+_STEP_NUMBER = re.compile(r"\s*([0-9]{1,9})\s*+\.?\s*+(?=<?-|(?i:not?\s+<?-))")
 _ARROW = re.compile(r"\s*(?:[<>^-])")
 _BARE = re.compile(r"\s*(\S+)\s[^=!<>~]*")
 _WHOLE_ARROW = re.compile(r"-.*-")
@@ -237,6 +237,8 @@ class PatternReader:
         scope: frozenset[str] | None = None
         if number:
             rest = rest[number.end() :]
+            if not negated and (negated := _NO.match(rest)):
+                rest = rest[negated.end() :]
         elif not (_ARROW.match(rest) or (bare and self._predicates.nearest(bare[1]))):
             front = self._reader(rest).pattern()
             if front is None or front[0].brackets or not _ARROW.match(front[1]):

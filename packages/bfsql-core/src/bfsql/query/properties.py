@@ -47,6 +47,7 @@ _STEP_OF_KEY = re.compile(r"\s*+([+-]?)\s*+([0-9]+)\s*+\.\s*+(?=\S)")
 _DIRECTION = re.compile(r"(.*\S)\s+(asc|desc)(ending)?", re.IGNORECASE | re.DOTALL)
 _MOST = re.compile(r"(.*\S)\s*:\s*([0-9]{1,9})\s*", re.DOTALL)
 _MEASURE = re.compile(r"([a-z_]+)(?=[\s(]|\Z)", re.IGNORECASE)
+_OF_STEP = re.compile(r"(count|min|max|sum|mean)[\s(]+[0-9].*", re.IGNORECASE | re.DOTALL)
 _FUNCTIONS: dict[str, Function] = {one: one for one in get_args(Function)}
 _FUNCTIONS |= {"count_distinct": "count", "distinct": "count", "minimum": "min", "maximum": "max"}
 _FUNCTIONS |= {"total": "sum", "avg": "mean", "average": "mean"}
@@ -71,7 +72,7 @@ _RIGHT = {
     ),
     "sort_by": (
         "Sort by a property or by degree, with - in front for descending: "
-        '"year", "-degree"; with path also by "paths", and by "measure" where it is given.'
+        '"year", "-degree"; with path also by "paths", and by a measure of the call: "-count 1".'
     ),
 }
 """What would be right, by argument; in all others conditions stand in brackets."""
@@ -290,7 +291,7 @@ class SortBy(NamedTuple):
     """A sort key and its direction."""
 
     key: str
-    """A property, or one of the four numbers."""
+    """A property, one of the four numbers, or the text of a measure."""
     descending: bool
 
 
@@ -299,7 +300,7 @@ def sort_by(text: str, counted: Collection[str]) -> SortBy:
 
     Args:
         text: `year` or `-year`; `year desc` is also accepted.
-        counted: Those of the four numbers that the answer has.
+        counted: Those of the four numbers that the answer has, and the texts of its measures.
 
     Raises:
         ToolError: The text names a number that the answer does not have.
@@ -311,7 +312,9 @@ def sort_by(text: str, counted: Collection[str]) -> SortBy:
         key, descending = key[1:].strip(), descending or key[0] == "-"
     if not key:
         raise _wrong("sort_by", text, "names no property")
-    if key in (PATHS, DISTINCT, MEASURE) and key not in counted:
+    known = {" ".join(one.split()): one for one in counted}
+    key = known.get(" ".join(key.split()), key)
+    if key not in counted and (key in (PATHS, DISTINCT, MEASURE) or _OF_STEP.fullmatch(key)):
         needs = "path" if key == PATHS or PATHS not in counted else "measure"
         raise _wrong("sort_by", text, f"needs {needs}, which this call does not have")
     return SortBy(key, descending)

@@ -12,7 +12,7 @@ from typing import Any
 from bfsql import answers, call
 from bfsql.abc import DEFAULT_NEXT_STEPS, NormalizedBackend
 from bfsql.answers import Answer
-from bfsql.answers.notes import counted, dangling, left_out
+from bfsql.answers.notes import Missing, counted, dangling, left_out
 from bfsql.answers.schema_text import NO_SCHEMA_TEXT, WHOLE, outline_text, relations_around
 from bfsql.call import Limits
 from bfsql.engine.numbered import columns_of
@@ -29,18 +29,19 @@ from bfsql.tools.budget import Budget
 from bfsql.tools.descriptions import usage_notes
 from bfsql.tools.resolve import NameResolver
 from bfsql.tools.schema import GraphSchema, key_notes
-from bfsql.tools.schema_in_prompt import worked_calls
 
 COUNT_SECONDS = 5.0
 """Seconds that a description may spend on counting edges, at most half of the remaining time."""
 MOST_DIRECTIONS = 100
 """Maximum number of predicates and directions in a description."""
 
-COUNTING = (
+COUNTING = Missing(
     "relations and properties are still being counted; describe_schema shows them in some seconds."
 )
 EMPTY = "The graph has no nodes and no edges at present. While it is being loaded, ask again."
-UNCOUNTED = "edges: not counted in time. bfs_query with a path reads those of one predicate."
+UNCOUNTED = Missing(
+    "edges: not counted in time. bfs_query with a path reads those of one predicate."
+)
 
 
 async def whole_schema(
@@ -57,10 +58,10 @@ async def whole_schema(
         whole = replace(whole, notes=[*whole.notes, COUNTING])
     types, predicates = schema.entity_types, schema.predicates
     budget = Budget.of(limits)
-    calls = worked_calls(schema, outline, patterns=db.lists_entities())
     own = (key for key, of in schema.name_keys.types.items() if ANY_TYPE not in of)
     named = " ".join(key_notes(schema.name_keys, islice(own, SHOWN)))
-    usage = f"{usage_notes(limits.answer_format, calls)} {named}".rstrip()
+    usage = usage_notes(limits.answer_format, schema, outline, patterns=db.lists_entities())
+    usage = f"{usage} {named}".rstrip()
 
     def document(share: int) -> dict[str, Any]:
         """The schema with a share of its lists up to `WHOLE`, and above that of its texts."""
@@ -128,15 +129,16 @@ async def directions(
     edges, notes = directions_of(reach, seeds), list(dangling(*reach.dangling.counts))
     if len(edges) <= MOST_DIRECTIONS:
         return edges, notes
-    notes.append(
+    cut = (
         f"edges: the {MOST_DIRECTIONS} most frequent of {len(edges)} predicates and directions; "
         "describe_schema(seeds=[...]) counts the others by relation."
     )
+    notes.append(Missing(cut))
     return dict(islice(edges.items(), MOST_DIRECTIONS)), notes
 
 
 def _thinned_note(parts: Sequence[Sequence[str]], schema: Schema, budget: Budget) -> str:
-    return (
+    return Missing(
         f"The lists are samples, thinned for {budget.bound.name}: {len(parts[0])} of "
         f"{counted(len(schema.entity_types), 'entity type')} and {len(parts[1])} of "
         f"{counted(len(schema.predicates), 'predicate')}. schema_summary in an answer lists those "

@@ -19,7 +19,7 @@ from bfsql import call
 from bfsql.answers.notes import not_compared
 from bfsql.engine.executor import Executor
 from bfsql.errors import ToolError, bad_value
-from bfsql.integers import NodeSet, Place
+from bfsql.integers import NodeSet, Place, ResolvedNode
 from bfsql.models import Pattern, Property, PropertyCondition
 from bfsql.models.quotation import excerpt, listed, plain
 from bfsql.models.spelling import KnownNames
@@ -85,7 +85,11 @@ class EndResolver:
             if not name.candidates:
                 pattern, _ = await self.read(methodcaller("pattern", name.value), argument)
             if pattern is None:
-                unresolved.append(name)
+                taken = None if name.candidates or name.skipped else await self._misspelt(value)
+                if taken is None:
+                    unresolved.append(name)
+                else:
+                    places.setdefault(taken.id, Place.of(taken))
             elif pattern.text not in places:
                 places[pattern.text] = await self._place(pattern, value, bounded=bounded)
         if unresolved:
@@ -98,6 +102,11 @@ class EndResolver:
                 error = ToolError(text, kind=error.kind, argument=argument)
             raise error
         return NodeSet(tuple(places.values()))
+
+    async def _misspelt(self, value: str) -> ResolvedNode | None:
+        """The entity whose name a value misspells, unless it may as well be a type."""
+        types = KnownNames(self._schema.latest.entity_types if self._schema.latest else ())
+        return None if types.nearest(value) else await self._names.misspelt(self._columns, value)
 
     def _type_in(self, text: str) -> str:
         """The type that is most like a text, or like a word of one with an operator, or nothing."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from bfsql import call
 from bfsql.abc import NormalizedBackend
-from bfsql.answers.notes import counted
+from bfsql.answers.notes import Missing, counted
 from bfsql.models import NO_METADATA, EntityStub, Metadata, Omission
 from bfsql.models.matching import (
     MOST_SHARING,
@@ -71,10 +71,11 @@ class Hits:
             last = "The last hit was" if others == 1 else f"The last {counted(others, 'hit')} were"
             notes.append(f"{last} found by text that only the store looks at (match: other).")
         if self.late:
-            notes.append(
+            late = (
                 "The names of some hits are missing, because this call reached its time limit. Ask "
                 "again, or use describe_entities for them."
             )
+            notes.append(Missing(late))
         return notes
 
 

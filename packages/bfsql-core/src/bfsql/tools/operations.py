@@ -18,7 +18,7 @@ from typing import Any
 from bfsql import answers, call
 from bfsql.abc import GraphDbInterface, normalized
 from bfsql.answers import Answer
-from bfsql.answers.notes import Note, counted, left_out
+from bfsql.answers.notes import Missing, Note, counted, left_out
 from bfsql.call import Caller, Estimator, Limits
 from bfsql.errors import (
     NARROWER,
@@ -213,7 +213,7 @@ class Operations:
 
         def answer(count: int) -> Answer:
             cut = len(records) - count
-            left = (
+            left = Missing(
                 f"{counted(cut, 'hit')} did not fit {budget.bound.name}. Search for a longer form "
                 "of the name."
             )
@@ -247,7 +247,7 @@ class Operations:
 
         def document(count: int, known: Metadata = metadata) -> dict[str, Any]:
             cut = len(items) - count
-            left = [f"{counted(cut, 'item')} of evidence did not fit {budget.bound.name}."]
+            left = [Missing(f"{counted(cut, 'item')} of evidence did not fit {budget.bound.name}.")]
             return answers.entity_document(
                 node.id,
                 node.entity_type,
@@ -281,7 +281,7 @@ class Operations:
 
         def answer(count: int, notes: Sequence[Note] = names.notes) -> Answer:
             cut = [node.id for node in nodes[count:]]
-            left = (
+            left = Missing(
                 f"{counted(len(cut), 'record')} did not fit {budget.bound.name}; ask for the rest "
                 f"in another call: {listed(cut)}."
             )
@@ -313,7 +313,7 @@ def _cut_values(metadata: Metadata, known: Metadata, budget: Budget) -> list[str
     cut = sorted(metadata.keys() - known.keys())
     if not cut:
         return []
-    note = (
+    note = Missing(
         f"{listed(cut)} did not fit {budget.bound.name}. Where one value alone fits, bfs_query "
         "shows it, with this id as the seed, max_hops=1, limit=1 and its name in fields."
     )
@@ -327,9 +327,9 @@ def _list_answer(records: Sequence[dict[str, Any]], notes: Sequence[Note]) -> An
 def _evidence_notes(evidence: dict[str, Any], count: int) -> list[str]:
     total, read = evidence.get("total"), evidence.get("edges_read")
     if read is not None:
-        return [f"provenance: only the first {read} edges were examined."]
+        return [Missing(f"provenance: only the first {read} edges were examined.")]
     if isinstance(total, int) and total > count:
-        return [f"provenance: the first {count} of {total} items."]
+        return [Missing(f"provenance: the first {count} of {total} items.")]
     return []
 
 

@@ -51,49 +51,41 @@ class Parameter:
     """Whether clients see it; one that is not listed is a former spelling of another argument."""
 
     def schema(self) -> dict[str, Any]:
-        """The JSON Schema of the argument, as a client lists it."""
-        schema: dict[str, Any] = {"type": _JSON_TYPES[self.kind]}
-        if self.kind == "texts":
-            schema["items"] = {"type": "string"}
-            bounds = {"minItems": self.least_items or None, "maxItems": self.maximum}
-        else:
-            least = 0 if self.or_zero else self.minimum
-            bounds = {"minimum": least, "maximum": self.maximum, "default": self.default}
-        schema |= {name: value for name, value in bounds.items() if value is not None}
-        return {**schema, "description": self.description}
+        """The JSON Schema of the argument, as a client lists it: its type alone.
+
+        The bounds are in the error of a call that exceeds them, the purpose in the tool's
+        description: what every model reads before its first call is short.
+        """
+        items = {"items": {"type": "string"}} if self.kind == "texts" else {}
+        return {"type": _JSON_TYPES[self.kind], **items}
 
 
 _NODE_TYPES = Parameter(
     "node_types",
     "texts",
-    "DETAIL, no filter: types to show with metadata; other nodes stay as stubs {id, entity_type}.",
+    "types that show metadata; all others stay, as stubs",
     help="Show the properties of these types only.",
 )
 _PREDICATES = Parameter(
-    "predicates",
-    "texts",
-    "DETAIL, no filter: predicates to show with metadata; other edges stay as bare triples. To "
-    "follow only some: path.",
-    help="Show the properties of these relations only.",
+    "predicates", "texts", "likewise, of edges", help="Show the properties of these relations only."
 )
 _TOPOLOGY_ONLY = Parameter(
     "topology_only",
     "flag",
-    "Everything as stubs: the cheap survey. Overrides node_types and predicates.",
+    "everything as stubs",
     help="Show ids and types only, without names and properties.",
     default=False,
 )
 _EXCLUDE = Parameter(
     "exclude_node_types",
     "texts",
-    "REMOVE nodes of these types with their edges. A removed node still bridges, except on path, "
-    "to and connect: what lies behind it stays.",
+    "types to REMOVE; what lies behind them stays, except on path and to",
     help="Leave out entities of these types, and their relations.",
 )
 _MIN_MENTIONS = Parameter(
     "min_mentions",
     "whole",
-    "REMOVE nodes whose total_mentions is lower; nodes without it stay. Bridges likewise.",
+    "REMOVE nodes with fewer total_mentions",
     help="Leave out entities with fewer mentions (total_mentions).",
     default=1,
     minimum=1,
@@ -101,8 +93,7 @@ _MIN_MENTIONS = Parameter(
 _MAX_TOKENS = Parameter(
     "max_tokens",
     "whole",
-    "Budget of this answer, 500 or more (0: all that the server gives). What does not fit "
-    "becomes stubs, then is cut; notes tell.",
+    "size of the answer, from 500 (0: as much as the server gives)",
     help="Size of the answer in tokens, from 500; 0 for all.",
     minimum=LEAST_TOKENS,
     or_zero=True,
@@ -112,30 +103,30 @@ _SIGNS = " ".join(f"{sign} ({one.note})" if one.note else sign for sign, one in 
 _WHERE = Parameter(
     "where",
     "texts",
-    f'Conditions that all hold, by {_SIGNS}: "year>=2010", "status=a|b"; by relations: '
-    '"no <-p- TYPE", "1 -p-> TYPE[x=y] >= 3"; "2 != 0" (not the seed). With a type, predicate or '
-    "step in front REMOVE what does not meet it.",
+    f'conditions that all hold, by {_SIGNS}: "year>=2010", "status=a|b", "2.year<2000", '
+    '"Paper.year=2004", "p.weight>=0.9" (edges); relations "no <-p- TYPE", "no -p-> TYPE -q-> '
+    'TYPE[x=y]", "1 -p-> TYPE >= 3"; steps "2 != 0" (step 2 is not the seed), "3 = 0" (it is). '
+    "Without a step it holds for the shown nodes",
     help="Condition: 'year>=2010', 'status=a|b', 'name~war' (contains), 'no <-WROTE-'.",
     maximum=200,
 )
 _SORT_BY = Parameter(
     "sort_by",
     "text",
-    'A property, degree, or with path: paths, measure. "-year" descends; walks by "2.year".',
+    'a property, degree, paths or a measure ("-count 1"); "-" descends',
     help="Sort by a property, degree, paths or measure; -year descends.",
     alias="order_by",
 )
 _FIELDS = Parameter(
     "fields",
     "texts",
-    'Metadata keys to show; ["name"] is the cheapest readable answer.',
+    'properties to show, of nodes and edges; ["name"] is cheapest',
     help="Properties to show.",
 )
 _FACETS = Parameter(
     "facets",
     "texts",
-    'Groups of the whole answer: "year", "TYPE.status", "2.year": values counted, min, max, mean, '
-    "sum; with limit=0 only these.",
+    '"year", "2.year", "TYPE.status", "p.weight": counts of values, min, max, mean, sum',
     help="Count the values of a property over the whole answer: year, Movie.year.",
     maximum=20,
 )
@@ -148,7 +139,7 @@ PARAMETERS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "seeds",
             "texts",
-            "Ids or names: only the relations around them, at one hop.",
+            "ids or names: only the relations around these",
             help="Only the relations of these entities.",
             maximum=MAX_SEEDS,
         ),
@@ -157,14 +148,14 @@ PARAMETERS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "query",
             "text",
-            "Name, alias, part of a name, or id.",
+            "a name, a part of it, or an id",
             help="Name, part of a name, or id.",
             required=True,
         ),
         Parameter(
             "node_types",
             "texts",
-            "FILTER: only entities of these types.",
+            "only entities of these types",
             help="Only entities of these types.",
         ),
     ),
@@ -172,8 +163,9 @@ PARAMETERS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "seeds",
             "texts",
-            'Ids, exact names ("TYPE: name" for a namesake) or patterns: "TYPE:*" (all of a type), '
-            '"TYPE[year>=2010][status=a|b]", "*[surname=Wilson]". Alone: these themselves.',
+            'names ("TYPE: name" where several share one), ids, or sets: "TYPE:*", '
+            '"TYPE[year>=2010][status=a|b]", "*[surname=W]", "TYPE[no -p-> TYPE2]". Without path, '
+            "to, along and max_hops a set itself is the answer; names go one hop",
             help="Name, id or pattern: 'Movie:*' (all), 'Movie[year>=2010]'.",
             required=True,
             least_items=1,
@@ -182,8 +174,7 @@ PARAMETERS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "max_hops",
             "whole",
-            f"Largest distance from any seed, 1 (default) to {MAX_HOPS}, with along {MAX_ALONG}. "
-            "Leave it out with path and for patterns alone.",
+            f"without path: largest distance, 1 to {MAX_HOPS} (along: {MAX_ALONG})",
             help="Largest number of relations from an entity, 1 to 5.  [default: 1]",
             minimum=1,
             maximum=MAX_ALONG,
@@ -191,9 +182,10 @@ PARAMETERS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "path",
             "texts",
-            'Relations to follow, one string a step: "-p-> TYPE" (leaving), "<-p- TYPE" '
-            '(entering), "-p-" (either), "-a|b->" (one of two), "-->" (any), "-p->{1,3}" '
-            "(repeated); ends may be patterns. The answer: what lies on complete walks.",
+            f'at most {MAX_STEPS} steps: "-p-> TYPE" leaving, "<-p- TYPE" entering, "-p-" either, '
+            '"-p|q->" one of two, "-->" any, "-p->{1,3}" repeated; TYPE and p may have conditions. '
+            "Only complete walks count. A walk may return to a node, but never takes the same edge "
+            "twice in a row",
             help="Step of a path, one option a step: '-ACTED_IN-> Movie', '<-DIRECTED- Person', "
             "'--' (any relation).",
             maximum=MAX_STEPS,
@@ -202,29 +194,27 @@ PARAMETERS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "along",
             "texts",
-            "Without path: follow ONLY these steps, in any order.",
+            "without path: follow only these steps, in any order",
             help="Follow only these relations, in any order: '-PART_OF->'.",
             maximum=MAX_STEPS,
         ),
         Parameter(
             "to",
             "texts",
-            "Ids, names or patterns where it has to end: with path its walks that end there, "
-            "without path the shortest connections.",
+            "where walks end; without path: the shortest connections to these",
             help="Show the shortest connections to these entities; with --step, where it ends.",
             maximum=MAX_SEEDS,
         ),
         Parameter(
             "show",
             "text",
-            "With path: ends (nodes of the last step alone), all (default), a step's number, or "
-            "walks (one row a walk; limit counts them).",
+            '"ends", a step\'s number, "walks" (a row each) or "all" (default)',
             help="What to show of a path: ends, all, walks, or the number of a step.",
         ),
         Parameter(
             "count_distinct",
             "whole",
-            "With path: distinct counts the different nodes of this step for each shown node.",
+            "with path: distinct counts the different nodes of this step for each shown node",
             minimum=0,
             maximum=MAX_STEPS,
             is_listed=False,
@@ -232,8 +222,8 @@ PARAMETERS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "measure",
             "texts",
-            'With path: numbers for each shown node over its walks: "count 2" (different nodes of '
-            'step 2), "max 2.year", min, sum, mean. sort_by "-measure" ranks.',
+            'numbers for each shown node over its walks: "count 2" (different nodes of step 2), '
+            '"max 2.year", min, sum, mean',
             help="Number for each entity at the end of a path: 'count 1', 'max 1.year', 'mean "
             "1.rating'.",
             maximum=5,
@@ -243,14 +233,14 @@ PARAMETERS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "limit",
             "whole",
-            "Nodes a page; 0: counts alone. Counts are of the whole.",
+            "nodes of a page; 0: counts alone",
             help="Number of entities to show; 0 for the counts alone.",
             minimum=0,
         ),
         Parameter(
             "offset",
             "whole",
-            "Nodes to skip before the page.",
+            "nodes to skip",
             help="Number of entities to skip.",
             default=0,
             minimum=0,
@@ -259,14 +249,14 @@ PARAMETERS: dict[str, tuple[Parameter, ...]] = {
     ),
     "describe_entity": (
         Parameter(
-            "id", "text", "Id or exact name.", help="Name or id of the entity.", required=True
+            "id", "text", "id or exact name", help="Name or id of the entity.", required=True
         ),
     ),
     "describe_entities": (
         Parameter(
             "ids",
             "texts",
-            "Ids or exact names.",
+            "ids or exact names",
             help="Names or ids of the entities.",
             required=True,
             maximum=200,
@@ -276,7 +266,7 @@ PARAMETERS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "seeds",
             "texts",
-            "Ids or exact names of two or more entities.",
+            "two or more ids or exact names",
             help="Names or ids of two or more entities.",
             required=True,
             least_items=2,
@@ -285,8 +275,7 @@ PARAMETERS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "k",
             "whole",
-            "Hop radius: nodes within k hops of EVERY seed are in the answer. Left out: the "
-            "smallest that finds one.",
+            f"1 to {MAX_HOPS}; left out: the smallest that finds a node",
             help="Largest number of relations from each entity.  [default: the smallest that finds "
             "something]",
             minimum=1,
@@ -295,7 +284,7 @@ PARAMETERS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "connect",
             "flag",
-            "Add the shortest connections of each common node to every seed.",
+            "adds the shortest connections to every seed",
             help="Show how the results are connected with the entities.",
             default=False,
         ),

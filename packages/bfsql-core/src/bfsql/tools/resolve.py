@@ -16,13 +16,13 @@ from typing import TypeVar
 from bfsql import call
 from bfsql.abc import NormalizedBackend, each
 from bfsql.answers.clean import clean_text
-from bfsql.answers.notes import Note, Substitution, omissions
+from bfsql.answers.notes import Missing, Note, Substitution, omissions
 from bfsql.engine.numbered import nodes_of
 from bfsql.errors import ToolError, UnknownType, listing
 from bfsql.integers import IntegerGraph, ResolvedNode
 from bfsql.models import EntityStub, Node
 from bfsql.models.json_values import distinct_texts, is_text
-from bfsql.models.matching import MatchClass
+from bfsql.models.matching import NO_MISSPELLING, MatchClass
 from bfsql.models.quotation import excerpt, plain
 from bfsql.models.rdf import is_iri, may_be_same
 from bfsql.models.spelling import KnownNames
@@ -77,6 +77,27 @@ class NameResolver:
         """
         return await self._entities(values, columns.find, types)
 
+    async def misspelt(self, columns: IntegerGraph, value: str) -> ResolvedNode | None:
+        """The only entity whose name is spelt like a value, with a note; None without one.
+
+        A value with other digits means another thing, and so does one that is part of a name.
+        """
+        typed = [(name, [of_type]) for of_type, name in await self._typed(value)]
+        for text, types in typed or [(value, [])]:
+            found = await classified_search(self.db, " ".join(text.split()), types)
+            if len(found.hits) != 1 or found.full:
+                continue
+            hit, stub = found.hits[0], found.hits[0].stub
+            is_near = hit.match.kind is MatchClass.SIMILAR and hit.match.errors < NO_MISSPELLING
+            if not (is_near and stub.name and _digits(stub.name) == _digits(text)):
+                continue
+            [node] = await columns.find([stub.id])
+            if node is not None:
+                taken = Substitution(value, stub.id, stub.entity_type, similar=stub.name)
+                self.notes.append(taken)
+            return node
+        return None
+
     async def node(self, argument: str, value: str) -> Node:
         """The entity of one id or name.
 
@@ -94,14 +115,15 @@ class NameResolver:
         known, failed = await self._entities(values, lambda ids: nodes_of(self.db, ids))
         unknown = [name.value for name in failed if not name.candidates and not name.skipped]
         if unknown:
-            self.notes.append(
+            left_out = (
                 f"No such entity, left out: {', '.join(map(excerpt, unknown))}. "
                 f"search_entities resolves names to ids.{of_patterns(unknown)}"
             )
+            self.notes.append(Missing(left_out))
         several = [name for name in failed if name.candidates]
-        self.notes += [f"Left out: {text}" for text in await self._ambiguous(several)]
+        self.notes += [Missing(f"Left out: {text}") for text in await self._ambiguous(several)]
         if skipped := [name.value for name in failed if name.skipped]:
-            self.notes.append(f"Left out: {_too_many(skipped)}")
+            self.notes.append(Missing(f"Left out: {_too_many(skipped)}"))
         nodes = {node.id: node for node in known.values()}
         call.has_read(nodes=len(nodes))
         return list(nodes.values())
@@ -289,6 +311,10 @@ def of_patterns(values: Sequence[str]) -> str:
     """A sentence on patterns, for names that are written like one; otherwise nothing."""
     like = any(value.endswith(("]", ":*")) or value == "*" for value in values)
     return ' Patterns, such as "Trial[phase=3]", are taken by bfs_query.' if like else ""
+
+
+def _digits(text: str) -> list[str]:
+    return [one for one in text if one.isdecimal()]
 
 
 def _last_segment(id_: str) -> str:

@@ -8,16 +8,17 @@ as data. Names that are long or read like a sentence are left out and counted;
 
 from __future__ import annotations
 
-import itertools
 import re
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, NamedTuple
 
 from bfsql.answers.clean import encode
 from bfsql.answers.notes import counted
 from bfsql.answers.schema_text import relation_text
-from bfsql.models import Outline, Relation
+from bfsql.models import Outline, Property, Relation
 from bfsql.models.characters import is_visible
 from bfsql.query.vocabulary import Schema
 
@@ -32,8 +33,6 @@ class _Most:
     """Relations in place of the two lists (`protocol.md` 29)."""
     characters: int = 2_000
     """Characters of the vocabulary."""
-    example_characters: int = 300
-    """Characters of an example call."""
     name_bytes: int = 80
     """Bytes of a name, in UTF-8."""
     examined: int = 1_000
@@ -84,46 +83,18 @@ def injection(schema: Schema | None, outline: Outline | None = None) -> str:
     return ""
 
 
-def examples(schema: Schema | None, outline: Outline | None = None) -> dict[str, str]:
-    """An example call of each tool in names of this graph; empty if its types are unknown."""
-    relation = next((r for r in _named(outline) if r.subject_type != r.object_type), None)
-    types = _names(schema.entity_types) if schema else []
-    if not types:
-        return {}
-    of_type = relation.object_type if relation else types[0]
-    name = f"{of_type}: NAME"
-    query: dict[str, Any] = {"seeds": [name], "max_hops": 1, "topology_only": True}
-    if relation and outline:
-        query = {
-            "seeds": [name],
-            "path": [f"<-{relation.predicate}- {relation.subject_type}"],
-            **_condition(relation.subject_type, outline),
-            "fields": ["name"],
-        }
-    calls: dict[str, dict[str, Any]] = {
-        "describe_schema": {"seeds": [name]},
-        "search_entities": {"query": "NAME", "node_types": [of_type]},
-        "bfs_query": query,
-        "describe_entity": {"id": name},
-        "describe_entities": {"ids": [name, "ID"]},
-        "intersect_subgraphs": {"seeds": [name, "ID"], "connect": True},
-    }
-    texts = {tool: f" Example: {encode(call).decode()}" for tool, call in calls.items()}
-    return {tool: text for tool, text in texts.items() if len(text) <= _MOST.example_characters}
-
-
 def worked_calls(
     schema: Schema, outline: Outline | None, *, patterns: bool
 ) -> dict[str, dict[str, Any]]:
     """Calls of `bfs_query` in names of this graph, by their purpose; empty without types.
 
-    They are a start by type with a facet, a path with a condition on relations, and a connection,
-    as far as the graph has relations, and two types or the values of a property.
+    Each shows a thing that would otherwise be tried twice, as far as the graph has relations,
+    and properties of few values or with a range. NAME stands for a name.
 
     Args:
         schema: The lists of the graph.
         outline: The outline, if it is known.
-        patterns: Whether the store can list its entities; otherwise NAME stands for a name.
+        patterns: Whether the store can list its entities; otherwise no call has a set.
     """
     counts = outline.node_counts if outline else {}
     ranked = sorted(schema.entity_types, key=lambda name: -counts.get(name, 0))
@@ -131,81 +102,134 @@ def worked_calls(
     if not types:
         return {}
     outline = outline or Outline()
+    ways = _fork(_ways(outline), outline)
+    if ways:
+        calls = _calls_from_names(ways, outline)
+    else:
+        step = [f"-{name}-" for name in _plain_names(schema.predicates[: _MOST.examined])[:1]]
+        calls = {"neighbours": {"seeds": [f"{types[0]}: NAME"], "path": step or ["--"]}}
+    return _calls_from_sets(types, ways, outline) | calls if patterns else calls
 
-    def pattern(entity_type: str, value: int | None = None) -> str:
-        if not patterns:
-            return f"{entity_type}: NAME"
-        if value is None or not (known := _comparisons(entity_type, outline)):
-            return f"{entity_type}:*"
-        key, *comparisons = known[0]
-        return f"{entity_type}[{key}{comparisons[value]}]"
 
-    grouped = next(((name, keys[0]) for name in types if (keys := _facets(name, outline))), None)
-    groups: dict[str, Any] = {"seeds": [pattern(grouped[0] if grouped else types[0])]}
-    groups |= {} if patterns else {"max_hops": 1}
-    groups |= {"facets": [grouped[1]]} if grouped else {}
-    calls = {"groups" if grouped else "how many": {**groups, "limit": 0}}
-    start, end, shown = types[0], types[-1], {"fields": ["name"], "limit": 10}
-    forks = list(_forks(outline)) or [
-        _Fork(start, f"-{name}-", f"-{name}- >= 2", end)
-        for name in _plain_names(schema.predicates[: _MOST.examined])[:1]
+class _Way(NamedTuple):
+    """A relation in one of its two directions."""
+
+    start: str
+    """The type where it starts."""
+    step: str
+    """The step of a path along it."""
+    end: str
+    """The type where it ends."""
+    back: str
+    """The step in the other direction."""
+    predicate: str
+
+
+def _ways(outline: Outline) -> dict[str, list[_Way]]:
+    """The most frequent relations in both directions, by the type where they start."""
+    ways = defaultdict[str, list[_Way]](list)
+    plain = [one for one in _named(outline) if all(map(_PLAIN.fullmatch, one[:3]))]
+    for subject, predicate, obj, _ in plain[: _MOST.relations]:
+        out, into = f"-{predicate}-> {obj}", f"<-{predicate}- {subject}"
+        ways[subject].append(_Way(subject, out, obj, into, predicate))
+        ways[obj].append(_Way(obj, into, subject, out, predicate))
+    return ways
+
+
+def _fork(ways: Mapping[str, Sequence[_Way]], outline: Outline) -> list[_Way]:
+    """Ways of one type by different predicates: of that with the most, three being enough."""
+    forks = [
+        list({way.predicate: way for way in reversed(every)}.values()) for every in ways.values()
     ]
-    if forks:
-        start, path, where, end, _ = max(forks, key=lambda fork: fork.types)
-        walks = {"seeds": [pattern(start)], "path": [path], "where": [where], "show": "ends"}
-        calls["a path, and a condition on relations of its last nodes"] = walks | shown
-    ends = pattern(start, 0), pattern(end, -1 if start == end else None)
-    if ends[0] != ends[1]:
-        calls["the shortest connections"] = {"seeds": [ends[0]], "to": [ends[1]], **shown}
+    return max(
+        (fork[::-1] for fork in forks),
+        key=lambda fork: (min(len(fork), 3), bool(_comparisons(fork[0].start, outline))),
+        default=[],
+    )
+
+
+def _calls_from_names(ways: Sequence[_Way], outline: Outline) -> dict[str, dict[str, Any]]:
+    """Calls that start at a name and lead to the type of a fork, or from it.
+
+    Args:
+        ways: The ways of one type, each with a different predicate.
+        outline: The conditions on properties.
+    """
+    one, *others = ways
+    conditions = [f"[{key}{sign}]" for key, sign, _ in _comparisons(one.start, outline)[:1]]
+    path = [one.back + "".join(conditions), *(way.step for way in others[:1])]
+    chain = {"seeds": [f"{one.end}: NAME"], "path": path, "show": "1", "fields": ["name"]}
+    chain |= {"where": [f"1 no {way.step}" for way in others[1:2]]} if others[1:2] else {}
+    pair = {"seeds": [f"{one.start}: NAME"], "to": [f"{one.start}: NAME2"]}
+    calls: dict[str, dict[str, Any]] = {
+        "ends of a path, some left out": chain,
+        "what two share (one name twice: cycles)": {
+            **pair,
+            "path": [one.step, one.back],
+            "show": "1",
+        },
+        "shortest connections by some relations": {**pair, "along": [one.step, one.back]},
+    }
+    grouped = ((way, key) for way in ways for key in _facets(way.end, outline)[:1])
+    for way, key in islice(grouped, 1):
+        groups = {"path": [way.step], "facets": [f"1.{key}"], "limit": 0}
+        calls["groups"] = {"seeds": [f"{way.start}: NAME"], **groups}
+    for way, key, sign in _edge_comparisons(outline):
+        edge = way.step.replace(f"-{way.predicate}-", f"-{way.predicate}[{key}{sign}]-", 1)
+        calls["a condition on edges"] = {"seeds": [f"{way.start}: NAME"], "path": [edge]}
     return calls
 
 
-class _Fork(NamedTuple):
-    """Two relations of the nodes of one type."""
-
-    start: str
-    """The type at the other end of the first relation."""
-    path: str
-    """The step from there to these nodes."""
-    where: str
-    """A condition on the second relation."""
-    end: str
-    """The type at its other end."""
-    types: int = 1
-    """Number of different types."""
+def _edge_comparisons(outline: Outline) -> list[tuple[_Way, str, str]]:
+    """The first relation whose edges have a property to compare, with a comparison, if any."""
+    known = outline.edge_properties
+    found = (
+        (way, key, sign)
+        for ways in _ways(outline).values()
+        for way in ways
+        for key, sign, _ in _comparisons_of(known.get(way.predicate, ()))
+    )
+    return list(islice(found, 1))
 
 
-def _forks(outline: Outline) -> Iterator[_Fork]:
-    """Pairs of relations with different predicates, and the most frequent relation alone."""
-    every = [one for one in _named(outline) if all(map(_PLAIN.fullmatch, one[:3]))]
-    every = every[: _MOST.relations]
-    for one, other in itertools.product(every, repeat=2):
-        for (start, path, shown), (at, step, end) in itertools.product(_steps(one), _steps(other)):
-            if at == shown and other.predicate != one.predicate:
-                yield _Fork(start, path, f"no {step}", end, len({start, shown, end}))
-    for start, path, shown in [step for one in every[:1] for step in _steps(one)]:
-        yield _Fork(start, path, f"-{every[0].predicate}- >= 2", shown)
-
-
-def _steps(relation: Relation) -> tuple[tuple[str, str, str], ...]:
-    """The two steps along a relation, each with the types where it starts and where it ends."""
-    subject, predicate, obj, _ = relation
-    return (subject, f"-{predicate}-> {obj}", obj), (obj, f"<-{predicate}- {subject}", subject)
-
-
-def _condition(entity_type: str, outline: Outline) -> dict[str, list[str]]:
-    """A condition on a property of a type that has several values or a range."""
-    found = [key + comparison for key, comparison, _ in _comparisons(entity_type, outline)]
-    return {"where": [f"{entity_type}.{found[0]}"]} if found else {}
+def _calls_from_sets(
+    types: Sequence[str], ways: Sequence[_Way], outline: Outline
+) -> dict[str, dict[str, Any]]:
+    """Calls that start at all entities of a type: how many, ranked by a measure, without some."""
+    known = next((name for name in types if _comparisons(name, outline)), types[0])
+    conditions = [f"[{key}{sign}]" for key, sign, _ in _comparisons(known, outline)[:2]]
+    calls: dict[str, dict[str, Any]] = {
+        "how many": {"seeds": [known + ("".join(conditions) or ":*")], "limit": 0}
+    }
+    grouped = ((name, key) for name in types for key in _facets(name, outline)[:1])
+    for name, key in islice(grouped, 1):
+        calls["groups"] = {"seeds": [f"{name}:*"], "facets": [key], "limit": 0}
+    for way in ways[:1]:
+        numbers = [f"max 1.{key}" for key in _numbers(way.start, outline)[:1]]
+        calls["rank by a measure"] = {
+            "seeds": [f"{way.end}:*"],
+            "path": [way.back],
+            "show": "0",
+            "measure": ["count 1", *numbers],
+            "sort_by": "-count 1",
+            "limit": 3,
+            "fields": ["name"],
+        }
+    return calls
 
 
 def _comparisons(entity_type: str, outline: Outline) -> list[tuple[str, str, str]]:
-    """The properties of a type with several values, then those with a range, in comparisons.
+    """The comparisons with properties of a type."""
+    return _comparisons_of(outline.node_properties.get(entity_type, ()))
+
+
+def _comparisons_of(properties: Iterable[Property]) -> list[tuple[str, str, str]]:
+    """The properties with several values, then those with a range, in comparisons.
 
     Each with its first and its last value, or with its minimum and its maximum.
     """
     found = []
-    for known in outline.node_properties.get(entity_type, ()):
+    for known in properties:
         is_choice = len(known.values) > 1 and known.kind != "flag"
         ends = (known.values[0], known.values[-1]) if is_choice else (known.minimum, known.maximum)
         first, last = map(str, ends)
@@ -216,11 +240,15 @@ def _comparisons(entity_type: str, outline: Outline) -> list[tuple[str, str, str
     return sorted(found, key=lambda one: one[1].startswith(">"))
 
 
+def _numbers(entity_type: str, outline: Outline) -> list[str]:
+    """The properties of a type that are numbers."""
+    known = outline.node_properties.get(entity_type, ())
+    return [one.name for one in known if one.kind == "number" and _KEY.fullmatch(one.name)]
+
+
 def _facets(entity_type: str, outline: Outline) -> list[str]:
     """The properties of a type for a facet: of few values or a range, else any number's mean."""
-    known = outline.node_properties.get(entity_type, ())
-    numbers = (one.name for one in known if one.kind == "number" and _KEY.fullmatch(one.name))
-    return [key for key, *_ in _comparisons(entity_type, outline)] or list(numbers)
+    return [key for key, *_ in _comparisons(entity_type, outline)] or _numbers(entity_type, outline)
 
 
 def _plain_names(names: Iterable[str]) -> list[str]:

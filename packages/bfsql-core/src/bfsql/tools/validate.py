@@ -94,7 +94,7 @@ def missing(tool: str, argument: str) -> ToolError:
     """Create the error of a call that lacks a required argument."""
     [description] = [p.description for p in PARAMETERS[tool] if p.name == argument]
     return ToolError(
-        f"{tool} needs {argument}. {description}", kind="missing_argument", argument=argument
+        f"{tool} needs {argument}: {description}.", kind="missing_argument", argument=argument
     )
 
 
@@ -230,7 +230,7 @@ def _range(p: Parameter) -> str:
 
 def _wrong(p: Parameter, value: Any, right: str, advice: str = "") -> ToolError:
     return bad_value(
-        f"{p.name} must be {right}, not {excerpt(value)}. {p.description}{advice}", p.name
+        f"{p.name} must be {right}, not {excerpt(value)}. Its use: {p.description}.{advice}", p.name
     )
 
 
