@@ -255,7 +255,7 @@ async def _session(console: Console, path: Path, *, as_json: bool) -> None:
             if tool.name == "bfs_query"
         ]
         console.print("[dim]Before its first call, the model has read in bfs_query's description:")
-        for line in description.splitlines()[1:]:
+        for line in description.splitlines()[1:3]:  # what the graph holds
             known = {"": [line]} if as_json or line[0] != "{" else json.loads(line)
             for text in (text for texts in known.values() for text in texts):
                 console.print(f"  {text}", style="dim", markup=False, soft_wrap=as_json)

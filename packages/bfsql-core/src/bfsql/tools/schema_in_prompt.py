@@ -156,7 +156,7 @@ def _calls_from_names(ways: Sequence[_Way], outline: Outline) -> dict[str, dict[
         outline: The conditions on properties.
     """
     one, *others = ways
-    conditions = [f"[{key}{sign}]" for key, sign, _ in _comparisons(one.start, outline)[:1]]
+    conditions = [f"[{key}{sign}]" for key, sign in _comparisons(one.start, outline)[:1]]
     path = [one.back + "".join(conditions), *(way.step for way in others[:1])]
     chain = {"seeds": [f"{one.end}: NAME"], "path": path, "show": "1", "fields": ["name"]}
     chain |= {"where": [f"1 no {way.step}" for way in others[1:2]]} if others[1:2] else {}
@@ -187,7 +187,7 @@ def _edge_comparisons(outline: Outline) -> list[tuple[_Way, str, str]]:
         (way, key, sign)
         for ways in _ways(outline).values()
         for way in ways
-        for key, sign, _ in _comparisons_of(known.get(way.predicate, ()))
+        for key, sign in _comparisons_of(known.get(way.predicate, ()))
     )
     return list(islice(found, 1))
 
@@ -197,7 +197,7 @@ def _calls_from_sets(
 ) -> dict[str, dict[str, Any]]:
     """Calls that start at all entities of a type: how many, ranked by a measure, without some."""
     known = next((name for name in types if _comparisons(name, outline)), types[0])
-    conditions = [f"[{key}{sign}]" for key, sign, _ in _comparisons(known, outline)[:2]]
+    conditions = [f"[{key}{sign}]" for key, sign in _comparisons(known, outline)[:2]]
     calls: dict[str, dict[str, Any]] = {
         "how many": {"seeds": [known + ("".join(conditions) or ":*")], "limit": 0}
     }
@@ -218,26 +218,28 @@ def _calls_from_sets(
     return calls
 
 
-def _comparisons(entity_type: str, outline: Outline) -> list[tuple[str, str, str]]:
+def _comparisons(entity_type: str, outline: Outline) -> list[tuple[str, str]]:
     """The comparisons with properties of a type."""
     return _comparisons_of(outline.node_properties.get(entity_type, ()))
 
 
-def _comparisons_of(properties: Iterable[Property]) -> list[tuple[str, str, str]]:
-    """The properties with several values, then those with a range, in comparisons.
-
-    Each with its first and its last value, or with its minimum and its maximum.
-    """
+def _comparisons_of(properties: Iterable[Property]) -> list[tuple[str, str]]:
+    """The properties with several values, then those with a range, each with a comparison."""
     found = []
     for known in properties:
         is_choice = len(known.values) > 1 and known.kind != "flag"
-        ends = (known.values[0], known.values[-1]) if is_choice else (known.minimum, known.maximum)
-        first, last = map(str, ends)
-        readable = all(is_name(text) and _VALUE.fullmatch(text) for text in (first, last))
-        if None not in ends and first != last and readable and _KEY.fullmatch(known.name):
-            sign = "=" if is_choice else ">="
-            found.append((known.name, f"{sign}{first}", f"{sign}{last}"))
+        value = str(known.values[0] if is_choice else _middle(known))
+        if is_name(value) and _VALUE.fullmatch(value) and _KEY.fullmatch(known.name):
+            found.append((known.name, f"={value}" if is_choice else f">={value}"))
     return sorted(found, key=lambda one: one[1].startswith(">"))
+
+
+def _middle(known: Property) -> object:
+    """The middle of a range of whole numbers, else where a range begins; "" without one."""
+    least, most = known.minimum, known.maximum
+    if least is None or least == most:
+        return ""
+    return (least + most) // 2 if isinstance(least, int) and isinstance(most, int) else least
 
 
 def _numbers(entity_type: str, outline: Outline) -> list[str]:
@@ -248,7 +250,7 @@ def _numbers(entity_type: str, outline: Outline) -> list[str]:
 
 def _facets(entity_type: str, outline: Outline) -> list[str]:
     """The properties of a type for a facet: of few values or a range, else any number's mean."""
-    return [key for key, *_ in _comparisons(entity_type, outline)] or _numbers(entity_type, outline)
+    return [key for key, _ in _comparisons(entity_type, outline)] or _numbers(entity_type, outline)
 
 
 def _plain_names(names: Iterable[str]) -> list[str]:
