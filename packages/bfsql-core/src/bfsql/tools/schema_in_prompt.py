@@ -159,16 +159,13 @@ def _calls_from_names(ways: Sequence[_Way], outline: Outline) -> dict[str, dict[
     conditions = [f"[{key}{sign}]" for key, sign in _comparisons(one.start, outline)[:1]]
     path = [one.back + "".join(conditions), *(way.step for way in others[:1])]
     chain = {"seeds": [f"{one.end}: NAME"], "path": path, "show": "1", "fields": ["name"]}
-    chain |= {"where": [f"1 no {way.step}" for way in others[1:2]]} if others[1:2] else {}
+    chain |= {"where": [f"1 no {way.step}"] for way in others[1:2]}
     pair = {"seeds": [f"{one.start}: NAME"], "to": [f"{one.start}: NAME2"]}
+    both_ways = [one.step, one.back]
     calls: dict[str, dict[str, Any]] = {
         "ends of a path, some left out": chain,
-        "what two share (one name twice: cycles)": {
-            **pair,
-            "path": [one.step, one.back],
-            "show": "1",
-        },
-        "shortest connections by some relations": {**pair, "along": [one.step, one.back]},
+        "what two share (one name twice: cycles)": pair | {"path": both_ways, "show": "1"},
+        "shortest connections by some relations": pair | {"along": both_ways},
     }
     grouped = ((way, key) for way in ways for key in _facets(way.end, outline)[:1])
     for way, key in islice(grouped, 1):
@@ -195,7 +192,7 @@ def _edge_comparisons(outline: Outline) -> list[tuple[_Way, str, str]]:
 def _calls_from_sets(
     types: Sequence[str], ways: Sequence[_Way], outline: Outline
 ) -> dict[str, dict[str, Any]]:
-    """Calls that start at all entities of a type: how many, ranked by a measure, without some."""
+    """Calls that start at all entities of a type: how many, groups, a rank."""
     known = next((name for name in types if _comparisons(name, outline)), types[0])
     conditions = [f"[{key}{sign}]" for key, sign in _comparisons(known, outline)[:2]]
     calls: dict[str, dict[str, Any]] = {
