@@ -159,7 +159,8 @@ def _calls_from_names(ways: Sequence[_Way], outline: Outline) -> dict[str, dict[
     conditions = [f"[{key}{sign}]" for key, sign in _comparisons(one.start, outline)[:1]]
     path = [one.back + "".join(conditions), *(way.step for way in others[:1])]
     chain = {"seeds": [f"{one.end}: NAME"], "path": path, "show": "1", "fields": ["name"]}
-    chain |= {"where": [f"1 no {way.step}"] for way in others[1:2]}
+    for way in others[1:2]:
+        chain["where"] = [f"1 no {way.step}"]
     pair = {"seeds": [f"{one.start}: NAME"], "to": [f"{one.start}: NAME2"]}
     both_ways = [one.step, one.back]
     calls: dict[str, dict[str, Any]] = {
