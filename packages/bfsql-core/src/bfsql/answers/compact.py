@@ -326,12 +326,7 @@ def _with_measures(node: Mapping[str, Any], texts: Sequence[str]) -> Mapping[str
     if "measure" not in node:
         return node
     numbers = node["measure"] if len(texts) > 1 else [node["measure"]]
-    own = dict(zip(texts, numbers, strict=True))
-    return (
-        {k: v for k, v in node.items() if k not in ("measure", "metadata")}
-        | own
-        | {k: node[k] for k in ("metadata",) if k in node}
-    )
+    return _without(node, ("measure",)) | dict(zip(texts, numbers, strict=True))
 
 
 def _edge(edge: Mapping[str, Any], labels: Mapping[str, str], metadata: Any) -> LinkedEdge:

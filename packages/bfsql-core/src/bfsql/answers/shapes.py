@@ -30,6 +30,11 @@ Depth = Annotated[int, Field(ge=1, le=MAX_HOPS)]
 OPTIONAL_LIST: Any = Field(default=[], validate_default=False)
 _NOT_STATED: Any = Field(default=None, validate_default=False)
 OPTIONAL_MAP: Any = Field(default={}, validate_default=False)
+_COMPLETE: Any = Field(
+    default=None,
+    validate_default=False,
+    description="True if what is not in the answer is not in the graph; or absent.",
+)
 _NODES: Any = Field(description="Full {id, entity_type, metadata} or stub {id, entity_type}.")
 _JSON_TYPES: dict[Any, str] = {str: "string", bool: "boolean", int: "integer", list: "array"}
 
@@ -128,11 +133,7 @@ class _Subgraph(StrictModel):
     seeds: Annotated[list[str], Field(min_length=1)]
     node_count: Count
     edge_count: Count
-    complete: Literal[True] = Field(
-        default=True,
-        validate_default=False,
-        description="True if what is not in the answer is not in the graph; or absent.",
-    )
+    complete: Literal[True] = _COMPLETE
     notes: Notes = Field(
         default=[], validate_default=False, description="What is missing, and how to get it."
     )
