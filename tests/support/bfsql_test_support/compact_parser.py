@@ -386,7 +386,7 @@ class _Answer:
             entity_type = None if line.take("*") else line.name()
             line.take(" ")
             fields = line.columns("]", " ")
-            self.measure = [key for key, _ in fields if key not in _FIELDS]
+            self.measure = [key for key, _ in fields if key not in _FIELDS] or self.measure
             line.expect("]")
             line.take(" ")
             columns = line.columns("", "|") if not line.take("{}") else [("", None)]

@@ -36,6 +36,7 @@ for number, (name, phase, status, year, compound, disease) in enumerate(TRIALS, 
 TO_COMPOUNDS = ["<-studies- Trial", "-tests-> Compound"]
 _QUERIES: dict[str, dict[str, Any]] = {
     "a set": {"seeds": ["Trial[phase=3]"], "sort_by": "-year", "fields": ["year"]},
+    "a misspelt seed": {"seeds": ["apsirin"]},
     "a set of several types": {"seeds": ["Trial|Compound[name~a]"], "limit": 0},
     "a set of any type": {"seeds": ["*[status=completed]"], "offset": 1, "limit": 1},
     "a set of nothing": {"seeds": ["Trial[phase=7]"], "facets": ["phase"]},
@@ -179,7 +180,7 @@ _WRONG: dict[str, tuple[Any, ...]] = {
     "a facet of too many values": ("facets", ["year:1001"], "at most 1,000"),
     "a thousand facets": ("facets", [f"p{n}" for n in range(1_000)], "the limit is 20"),
     "the plural of a type": ("seeds", ["trials"], 'are a pattern: "Trial:*"'),
-    "a misspelt seed": ("seeds", ["apsirin"], "c:1 (Aspirin, Compound)"),
+    "a part of a name": ("seeds", ["aspir"], "c:1 (Aspirin, Compound)"),
     "a blank seed": ("seeds", ["  "], "a string that is not blank"),
     "a query language in seeds": ("seeds", ["MATCH (n) RETURN n"], "search_entities"),
     "a node of a query language": ("seeds", ["(t:Trial {phase:3})"], '"Trial:*"'),
