@@ -11,7 +11,7 @@ from bfsql.plugins import hookimpl
 from bfsql_test_support.backends.columns import ColumnsOverMemory
 from bfsql_test_support.ways_in import CALLS, RECORDS, WRONG
 
-NAMING = ("a misspelt seed", "a misspelt name in a step", "a sum of text")
+NAMING = ("a part of a name", "a misspelt name in a step", "a sum of text")
 """Errors that contain metadata."""
 EVERY = [*CALLS.values(), *(("bfs_query", WRONG[label][0]) for label in NAMING)]
 CALLERS = (Caller("clerk"), Caller("auditor"), None)
