@@ -39,6 +39,8 @@ def left_out(content: Any, *, by_paths: bool = False) -> Any:
     if not shortest and not {"shown_count", "walk_count"} & content.keys():
         return content
     content = {key: value for key, value in content.items() if key != "max_hops"}
+    if "measure" in content:
+        content |= _with_measures_sorted(content)
     nodes = content["nodes"]
     if nodes and not content["edges"] and "shown_count" in content:
         counts = ("node_count", "edge_count", "schema_summary")
@@ -47,6 +49,19 @@ def left_out(content: Any, *, by_paths: bool = False) -> Any:
         bare = ({k: v for k, v in node.items() if k != "paths"} for node in nodes)
         content["nodes"] = list(bare)
     return content
+
+
+def _with_measures_sorted(content: Record) -> Record:
+    """The texts of measures, and their numbers, in the order in which headings have them."""
+    texts = content["measure"]
+    places = sorted(range(len(texts)), key=texts.__getitem__)
+    nodes = [
+        {**node, "measure": [node["measure"][place] for place in places]}
+        if isinstance(node.get("measure"), list)
+        else node
+        for node in content["nodes"]
+    ]
+    return {"measure": [texts[place] for place in places], "nodes": nodes}
 
 
 class Line:
@@ -386,7 +401,7 @@ class _Answer:
             entity_type = None if line.take("*") else line.name()
             line.take(" ")
             fields = line.columns("]", " ")
-            self.measure = [key for key, _ in fields if key not in _FIELDS] or self.measure
+            self.measure = sorted(key for key, _ in fields if key not in _FIELDS) or self.measure
             line.expect("]")
             line.take(" ")
             columns = line.columns("", "|") if not line.take("{}") else [("", None)]

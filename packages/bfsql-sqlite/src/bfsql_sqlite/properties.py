@@ -165,7 +165,7 @@ class _Dictionary:
         stop, after = (len(codes), len(codes)) if one.high is None else ties(one.high)
         met[codes[start:stop]] = True
         for code in {*codes[before:start].tolist(), *codes[stop:after].tolist()}:
-            met[code] = holds(self.value(code))
+            met[code] = holds(self.original(code))  # the text of a number is a text beside others
 
     def kinds(self, start: int, stop: int) -> npt.NDArray[np.uint8]:
         """The kinds of the values from one place to another."""

@@ -83,7 +83,7 @@ from bfsql.answers.cells import (
     walk_rows,
 )
 from bfsql.answers.clean import encode
-from bfsql.answers.notes import NextPage, Note, ShortestLengths, Substitution, is_missing
+from bfsql.answers.notes import MISSING, NextPage, Note, ShortestLengths, Substitution
 from bfsql.models import Edge
 from bfsql.models.characters import is_visible
 from bfsql.models.quotation import plain
@@ -296,7 +296,8 @@ def _listed(every: Sequence[_Who]) -> str:
 
 
 def _notes(notes: Sequence[Note]) -> Iterator[str]:
-    return (f"{'missing' if is_missing(note) else 'note'}: {value(str(note))}" for note in notes)
+    kinds = (("missing" if isinstance(note, MISSING) else "note", note) for note in notes)
+    return (f"{kind}: {value(str(note))}" for kind, note in kinds)
 
 
 def _values(key: str, values: Sequence[str]) -> list[str]:

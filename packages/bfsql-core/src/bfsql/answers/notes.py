@@ -113,14 +113,8 @@ class Missing(str):
 Note: TypeAlias = str | Substitution | NextPage | ShortestLengths
 
 
-def is_missing(note: Note) -> bool:
-    """Whether a note says that the answer lacks something."""
-    return isinstance(note, Missing | NextPage)
-
-
-def sentences(notes: Iterable[Note]) -> list[str] | None:
-    """The notes as an answer lists them; None without any. What is missing stays known as such."""
-    return [one if isinstance(one, str) else str(one) for one in notes] or None
+MISSING = (Missing, NextPage)
+"""The notes that say that the answer lacks something."""
 
 
 def left_out(known: Iterable[Omission] = ()) -> Iterator[Missing]:
@@ -128,7 +122,7 @@ def left_out(known: Iterable[Omission] = ()) -> Iterator[Missing]:
 
     `known` are omissions that a result carries from an earlier call.
     """
-    return map(Missing, _left_out(known))
+    yield from map(Missing, _left_out(known))
 
 
 def _left_out(known: Iterable[Omission]) -> Iterator[str]:

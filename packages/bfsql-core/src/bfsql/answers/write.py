@@ -18,7 +18,7 @@ from pydantic_core import from_json
 
 from bfsql.answers.clean import clean, clean_metadata, clean_text, encode, texts_of_records
 from bfsql.answers.compact import in_lines
-from bfsql.answers.notes import TOKEN_BUDGET, Note, SizeBound, is_missing, sentences
+from bfsql.answers.notes import MISSING, TOKEN_BUDGET, Note, SizeBound
 from bfsql.answers.schema_text import NO_SCHEMA_TEXT, SchemaText
 from bfsql.answers.subgraph_notes import subgraph_notes
 from bfsql.answers.tables import Part, as_networkx, as_pandas
@@ -200,7 +200,7 @@ class SubgraphWriter:
                 "common_count": common,
                 "shown_count": count if rows is None else None,
                 "walk_count": None if rows is None else count,
-                "notes": sentences(notes),
+                "notes": _sentences(notes),
                 "measure": None if shown is None else list(shown.measure_texts) or None,
                 "facets": {clean_text(label): _facet(one) for label, one in result.facets.items()}
                 or None,
@@ -221,7 +221,9 @@ def _is_complete(result: Result, notes: Sequence[Note]) -> bool:
 
     With `limit=0` it holds for the counts.
     """
-    return not (isinstance(result, BfsResult) and result.offset) and not any(map(is_missing, notes))
+    return not (isinstance(result, BfsResult) and result.offset) and not any(
+        isinstance(one, MISSING) for one in notes
+    )
 
 
 def _node_list(page: Subgraph, metadata: Mapping[Any, Any]) -> list[Document]:
@@ -342,7 +344,7 @@ def document_answer(
 
 def list_answer(records: Sequence[Document], notes: Sequence[Note]) -> Answer:
     """Create an answer that is a list, with its notes beside it (`protocol.md` 20)."""
-    written = sentences(notes)
+    written = _sentences(notes)
     document = {"result": records} | ({"notes": written} if written else {})
     return Answer(encode(records).decode(), document, tuple(written or ()), tuple(notes))
 
@@ -378,7 +380,7 @@ def entity_document(
     """
     record: Document = {"id": entity_id, "entity_type": entity_type}
     if notes:
-        record["notes"] = sentences(notes)
+        record["notes"] = _sentences(notes)
     for key, value in clean_metadata(metadata).items():
         record[f"metadata.{key}" if _RESERVED.fullmatch(key) else key] = value
     if edges:
@@ -400,7 +402,7 @@ def schema_document(
             "graph_description": clean_text(schema.graph_description),
             "comprehensive": schema.comprehensive,
             "relations_from": shown.relations_from,
-            "notes": sentences(notes),
+            "notes": _sentences(notes),
             "entity_types": schema.entity_types,
             "predicates": schema.predicates,
             "node_counts": dict(shown.node_counts) or None,
@@ -433,13 +435,18 @@ def neighbourhood_document(
             "seeds": list(seeds),
             "node_count": sum(node_counts.values()),
             "edge_count": sum(relations.values()),
-            "notes": sentences(notes),
+            "notes": _sentences(notes),
             "entity_types": sorted(node_counts),
             "predicates": sorted({predicate for _, predicate, _ in relations}),
             "node_counts": {name: node_counts[name] for name in sorted(node_counts)},
             "relations": list(shown.relations),
         }
     )
+
+
+def _sentences(notes: Iterable[Note]) -> list[str] | None:
+    """The notes as an answer lists them; None without any. What is missing stays known as such."""
+    return [one if isinstance(one, str) else str(one) for one in notes] or None
 
 
 def _without_absent(fields: Document) -> Document:
