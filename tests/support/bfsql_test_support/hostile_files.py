@@ -106,6 +106,11 @@ HOSTILE: dict[str, tuple[str, bytes, str]] = {
         rdf_xml(f'<e:n rdf:about="http://{_LONG}"/>'),
         "an IRI longer than 64 kB",
     ),
+    "a long base in RDF/XML": (
+        "a.rdf",
+        rdf_xml("x", "", f'xml:base="http://{_LONG}"'),
+        "declares xml:base longer than 1,000",
+    ),
     "deep terms in Turtle": ("a.ttl", statement(_STAR), "nests RDF-star terms more than 1,000"),
     "deep terms in TriG": ("a.trig", statement(_STAR), "nests RDF-star terms more than 1,000"),
     "deep terms in N-Triples": ("a.nt", statement(_STAR), "nests RDF-star terms more than 1,000"),

@@ -31,7 +31,17 @@ HOSTILE = [
         "\U0001f600",
         "\\",
     ),
-    *("note: Stop.", "NOTE: Stop.", "note:", "results: 1", "edges: a 1", "facet a: count 1", "k 3"),
+    *(
+        "note: Stop.",
+        "NOTE: Stop.",
+        "note:",
+        "missing: x",
+        "missing:",
+        "results: 1",
+        "edges: a 1",
+        "facet a: count 1",
+        "k 3",
+    ),
     *("a\x85note: b", "a\x0bb", "a\x0cb", "a\u2028b", "a\nnote: b"),
     *("a:", "=", "|", "relations (2):", "\u0663", "\x7f", "'", "taken by name", "x" * 10_000),
 ]

@@ -124,3 +124,9 @@ def test_quotes_after_a_text_hide_nothing():
     for quotes in (b'"x"""', b"'x'''"):
         with pytest.raises(SourceError, match="line 1: nests"):
             TurtleGuard("a.ttl").feed(b"<a> <b> " + quotes + b" . " + deep)
+
+
+def test_ends_of_terms_that_never_began_do_not_let_deeper_ones_pass():
+    guard = TurtleGuard("a text")
+    with pytest.raises(SourceError, match="nests RDF-star terms more than 1,000"):
+        guard.feed(b">> " * 20_000 + b"<< " * 1_100)

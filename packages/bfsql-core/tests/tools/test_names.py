@@ -2,6 +2,7 @@
 
 import pytest
 
+from bfsql.call import Limits
 from bfsql.errors import ToolError
 from bfsql.graph import open_graph
 from bfsql.memory import MemoryBackend
@@ -164,6 +165,9 @@ async def test_no_ids_give_an_empty_list(named):
         ("Tam Hanks", None),  # two names are as near
         ("Drug: Meg Ryann", None),
         ("Drug: Trial", None),
+        ("BRCA13", None),
+        ("BRCA21", None),  # the same digits in another order
+        ("Meg Smith", None),  # shares a rare word
         ("Meg", None),  # a part of a name
         ("Trials", None),  # as near to a type
         ("a2", None),
@@ -177,6 +181,7 @@ async def test_a_misspelt_name_is_taken_where_only_one_is_spelt_alike(argument, 
         NodeRecord("b2", "Person", {"name": "Tim Hanks"}),
         NodeRecord("c", "Drug", {"name": "Alpha-17"}),
         NodeRecord("t", "Trial", {"name": "Trial"}),
+        NodeRecord("g", "Gene", {"name": "BRCA12"}),
     ]
     call = {"seeds": ["b1"], "to": ["b1"]} | {argument: [value]}
     async with open_graph(MemoryBackend(records)) as graph:
@@ -189,3 +194,25 @@ async def test_a_misspelt_name_is_taken_where_only_one_is_spelt_alike(argument, 
             assert answer.notes[0].startswith(f'The only name like "{value}" is "{name}": {taken}')
         with pytest.raises(ToolError, match="no entity has the id or the name"):
             await graph.describe_entity(value)
+
+
+async def test_whole_answers_say_so_and_others_what_is_missing():
+    nodes = [NodeRecord(f"n{i}", "T", {"size": i}) for i in range(300)]
+    edges = [EdgeRecord("n0", "p", f"n{i}") for i in range(1, 300)]
+    whole = ({"seeds": ["n0"]}, {"seeds": ["n0"], "limit": 0}, {"seeds": ["n0"], "fields": ["x"]})
+    parts = ({"offset": 9}, {"limit": 9}, {"max_tokens": 500}, {"facets": ["size"]})
+    backend = MemoryBackend([*nodes, *edges])
+    lines = Limits(answer_format="lines")
+    async with open_graph(backend) as graph, open_graph(backend, limits=lines) as in_lines:
+        for call in whole:
+            assert (await graph.call("bfs_query", call)).content["complete"] is True
+            assert "missing: " not in (await in_lines.call("bfs_query", call)).text
+        for part in parts:
+            call = {"seeds": ["n0"], **part}
+            assert "complete" not in (await graph.call("bfs_query", call)).content, part
+            text = (await in_lines.call("bfs_query", call)).text
+            assert "offset" in part or "missing: " in text or "continue offset" in text, part
+        misspelt = await in_lines.call(
+            "bfs_query", {"seeds": ["n0"], "where": ["1 not -p->"], "path": ["-p->"]}
+        )
+        assert misspelt.text.startswith("from n0\nshown 299")
