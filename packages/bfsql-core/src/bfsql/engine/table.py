@@ -37,7 +37,7 @@ from bfsql.models.facet import Facets, Value
 from bfsql.models.merge import fold
 from bfsql.models.name_keys import NAME
 from bfsql.models.spelling import KnownNames
-from bfsql.query.properties import DEGREE, DISTINCT, MEASURE, PATHS, SortBy, sort_by
+from bfsql.query.properties import DEGREE, SortBy, sort_by
 from bfsql.query.vocabulary import Names
 from bfsql.workers import off_loop
 
@@ -207,10 +207,6 @@ def _counts(names: Sequence[str], numbers: IntArray) -> dict[str, int]:
 
 
 # --- order ----------------------------------------------------------------------
-
-
-NUMBERS = (DEGREE, PATHS, DISTINCT, MEASURE)
-"""The sort keys that are not properties."""
 
 
 Order: TypeAlias = tuple[IntArray, SortKeySummary]

@@ -6,7 +6,7 @@ notes on their use in `describe_schema`.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from bfsql.answers.clean import encode
 from bfsql.call import AnswerFormat
 from bfsql.models import Outline
 from bfsql.query.vocabulary import Schema
-from bfsql.tools.parameters import PARAMETERS
+from bfsql.tools.parameters import PARAMETERS, Parameter
 from bfsql.tools.schema_in_prompt import injection, worked_calls
 
 TITLES = {
@@ -121,11 +121,9 @@ def usage_notes(
         patterns: Whether the store can list its entities.
     """
     notes = f"{USAGE_NOTES} {LINES}" if answer_format == "lines" else USAGE_NOTES
-    return (
-        notes
-        if injection(schema, outline)
-        else notes + _examples(schema, outline, patterns=patterns)
-    )
+    if injection(schema, outline):
+        return notes
+    return notes + _examples(schema, outline, patterns=patterns)
 
 
 def definitions(
@@ -144,21 +142,19 @@ def definitions(
     if schema and injected:
         injected += _examples(schema, outline, patterns=patterns)
     hidden = _without_mentions(outline)
-    return tuple(
-        ToolDefinition(
-            name=name,
-            title=TITLES[name],
-            description="\n".join(
-                [
-                    DESCRIPTIONS[name] + (injected if name == "bfs_query" else ""),
-                    *_own(name, hidden),
-                ]
-            ),
-            input_schema=_input_schema(name, hidden),
-            output_schema=_object(_OUTPUTS[name]),
+
+    def definition(tool: str) -> ToolDefinition:
+        listed = [p for p in PARAMETERS[tool] if p.is_listed and p.name not in hidden]
+        purpose = DESCRIPTIONS[tool] + (injected if tool == "bfs_query" else "")
+        return ToolDefinition(
+            name=tool,
+            title=TITLES[tool],
+            description="\n".join([purpose, *_lines(tool, listed)]),
+            input_schema=_input_schema(listed),
+            output_schema=_object(_OUTPUTS[tool]),
         )
-        for name in PARAMETERS
-    )
+
+    return tuple(map(definition, PARAMETERS))
 
 
 def _examples(schema: Schema, outline: Outline | None, *, patterns: bool) -> str:
@@ -174,9 +170,8 @@ def _without_mentions(outline: Outline | None) -> set[str]:
     return {"min_mentions"} if known and not mentions else set()
 
 
-def _own(tool: str, hidden: Collection[str]) -> list[str]:
+def _lines(tool: str, listed: Sequence[Parameter]) -> list[str]:
     """A line for each argument of a tool; those that it shares with `bfs_query` are named once."""
-    listed = [p for p in PARAMETERS[tool] if p.is_listed and p.name not in hidden]
     shared = [] if tool == "bfs_query" else [p for p in listed if p in PARAMETERS["bfs_query"]]
     lines = [f"{p.name}: {p.description}" for p in listed if p not in shared]
     if shared:
@@ -184,10 +179,9 @@ def _own(tool: str, hidden: Collection[str]) -> list[str]:
     return lines
 
 
-def _input_schema(tool: str, hidden: Collection[str]) -> dict[str, Any]:
-    parameters = [p for p in PARAMETERS[tool] if p.is_listed and p.name not in hidden]
-    required = [p.name for p in parameters if p.required]
-    return _object({p.name: p.schema() for p in parameters}, required)
+def _input_schema(listed: Sequence[Parameter]) -> dict[str, Any]:
+    required = [p.name for p in listed if p.required]
+    return _object({p.name: p.schema() for p in listed}, required)
 
 
 def _object(properties: dict[str, Any], required: list[str] | None = None) -> dict[str, Any]:

@@ -103,14 +103,18 @@ class EndResolver:
             raise error
         return NodeSet(tuple(places.values()))
 
+    @property
+    def _known_types(self) -> KnownNames:
+        return KnownNames(self._schema.latest.entity_types if self._schema.latest else ())
+
     async def _misspelt(self, value: str) -> ResolvedNode | None:
         """The entity whose name a value misspells, unless it may as well be a type."""
-        types = KnownNames(self._schema.latest.entity_types if self._schema.latest else ())
-        return None if types.nearest(value) else await self._names.misspelt(self._columns, value)
+        is_type = self._known_types.nearest(value)
+        return None if is_type else await self._names.misspelt(self._columns, value)
 
     def _type_in(self, text: str) -> str:
         """The type that is most like a text, or like a word of one with an operator, or nothing."""
-        every = KnownNames(self._schema.latest.entity_types if self._schema.latest else ())
+        every = self._known_types
         words = re.findall(r"\w+", text)[:8] if re.search(r"[=<>~:{]", text) else []
         return next(
             (plain(near[0][0]) for one in (text, *words) if (near := every.nearest(one))), ""

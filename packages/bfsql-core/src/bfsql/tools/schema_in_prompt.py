@@ -12,7 +12,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from bfsql.answers.clean import encode
@@ -102,9 +102,10 @@ def worked_calls(
     if not types:
         return {}
     outline = outline or Outline()
-    ways = _fork(_ways(outline), outline)
+    every = _ways(outline)
+    ways = _fork(every, outline)
     if ways:
-        calls = _calls_from_names(ways, outline)
+        calls = _calls_from_names(ways, outline) | _calls_about_edges(every, outline)
     else:
         step = [f"-{name}-" for name in _plain_names(schema.predicates[: _MOST.examined])[:1]]
         calls = {"neighbours": {"seeds": [f"{types[0]}: NAME"], "path": step or ["--"]}}
@@ -158,13 +159,13 @@ def _calls_from_names(ways: Sequence[_Way], outline: Outline) -> dict[str, dict[
     one, *others = ways
     conditions = [f"[{key}{sign}]" for key, sign in _comparisons(one.start, outline)[:1]]
     path = [one.back + "".join(conditions), *(way.step for way in others[:1])]
-    chain = {"seeds": [f"{one.end}: NAME"], "path": path, "show": "1", "fields": ["name"]}
+    ends = {"seeds": [f"{one.end}: NAME"], "path": path, "show": "1", "fields": ["name"]}
     for way in others[1:2]:
-        chain["where"] = [f"1 no {way.step}"]
+        ends["where"] = [f"1 no {way.step}"]
     pair = {"seeds": [f"{one.start}: NAME"], "to": [f"{one.start}: NAME2"]}
     both_ways = [one.step, one.back]
     calls: dict[str, dict[str, Any]] = {
-        "ends of a path, some left out": chain,
+        "ends of a path, some left out": ends,
         "what two share (one name twice: cycles)": pair | {"path": both_ways, "show": "1"},
         "shortest connections by some relations": pair | {"along": both_ways},
     }
@@ -172,22 +173,18 @@ def _calls_from_names(ways: Sequence[_Way], outline: Outline) -> dict[str, dict[
     for way, key in islice(grouped, 1):
         groups = {"path": [way.step], "facets": [f"1.{key}"], "limit": 0}
         calls["groups"] = {"seeds": [f"{way.start}: NAME"], **groups}
-    for way, key, sign in _edge_comparisons(outline):
-        edge = way.step.replace(f"-{way.predicate}-", f"-{way.predicate}[{key}{sign}]-", 1)
-        calls["a condition on edges"] = {"seeds": [f"{way.start}: NAME"], "path": [edge]}
     return calls
 
 
-def _edge_comparisons(outline: Outline) -> list[tuple[_Way, str, str]]:
-    """The first relation whose edges have a property to compare, with a comparison, if any."""
-    known = outline.edge_properties
-    found = (
-        (way, key, sign)
-        for ways in _ways(outline).values()
-        for way in ways
-        for key, sign in _comparisons_of(known.get(way.predicate, ()))
-    )
-    return list(islice(found, 1))
+def _calls_about_edges(
+    ways: Mapping[str, Sequence[_Way]], outline: Outline
+) -> dict[str, dict[str, Any]]:
+    """A condition on the edges of the first relation that has a property to compare, if any."""
+    for way in chain.from_iterable(ways.values()):
+        for key, sign in _comparisons_of(outline.edge_properties.get(way.predicate, ())):
+            edge = way.step.replace(f"-{way.predicate}-", f"-{way.predicate}[{key}{sign}]-", 1)
+            return {"a condition on edges": {"seeds": [f"{way.start}: NAME"], "path": [edge]}}
+    return {}
 
 
 def _calls_from_sets(
