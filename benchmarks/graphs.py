@@ -5,8 +5,12 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bfsql.models import EdgeRecord, GraphRecord, NodeRecord, Refusal
+
+if TYPE_CHECKING:
+    from bfsql.sources import SourceOptions
 
 TYPES = ("gene", "drug", "disease", "paper", "author")
 PREDICATES = ("CITES", "TREATS", "CAUSES", "ENCODES", "AUTHORED")
@@ -49,11 +53,14 @@ def name_of(number: int) -> str:
     return f"node:{number:06d}"
 
 
-def records_of(paths: Sequence[Path]) -> Iterator[GraphRecord]:
+def records_of(
+    paths: Sequence[Path], options: SourceOptions | None = None
+) -> Iterator[GraphRecord]:
     """The records of graph files, without what was refused."""
-    from bfsql.sources import read_all  # here, since `guards` measures the start of a server
+    from bfsql.sources import SourceOptions, read_all  # `guards` measures the start of a server
 
-    return (one for one in read_all(paths) if not isinstance(one, Refusal))
+    records = read_all(paths, options or SourceOptions())
+    return (one for one in records if not isinstance(one, Refusal))
 
 
 def _edge(subject: str, object_: str, number: int) -> EdgeRecord:

@@ -42,7 +42,8 @@ def main() -> None:
 
         from bfsql_test_support.questions import chat
 
-        chat.main(sys.argv[2:], {name: partial(outside.dataset, name) for name in outside.DATASETS})
+        sets = {name: partial(outside.datasets, name) for name in outside.DATASETS}
+        chat.main(sys.argv[2:], sets)
     elif sys.argv[1:2] == ["outside"]:
         from outside import command as outside
 

@@ -48,6 +48,7 @@ OUT_OF_REACH = {
     "stands for that many walks or more": "needs 2**53 walks",
     "predicates and directions; describe_schema(seeds=[...]) counts the others": "100 predicates",
     "are missing too: …": "more than five such nodes in one answer, once in some thousand calls",
+    "measure: … leaves out nodes with the last of its values for …": "values are seldom the same",
     "is the name of …": "comes with tables whose columns are names",
     "were not counted, because the store could not do that in time": "time",
 }
@@ -63,7 +64,8 @@ this call reached its time limit|the next ring exceeds the server's limit on …
 Types are chosen by patterns, "TYPE:*", and by exclude_node_types.
 describe_entity shows which properties an entity has.|A relation has an arrow: "…".
 No type or predicate … is known.|Raise max_tokens, or name|chains along these steps
-… of … (at least … bytes)|… is sorted as text: … is neither a number nor an ISO date.
+… (… of … values)|… of … (at least … bytes)
+… is sorted as text: … is neither a number nor an ISO date.
 The last … were|The last hit was|share a rare word with it
 """
 """Texts that are parts of sentences."""

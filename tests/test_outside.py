@@ -13,7 +13,8 @@ from zipfile import ZipFile
 
 import pytest
 from outside.ck25 import CK25, PLANS, windowed
-from outside.command import BESIDE, Dataset, answered, dataset, main
+from outside.ckg import ARBITRARY, subjects
+from outside.command import BESIDE, Dataset, answered, datasets, main
 from outside.cypher import parse, translated
 from outside.gold import Gold, NoPlan, OutsideQuestion
 from outside.metaqa import MetaQA
@@ -23,6 +24,7 @@ from outside.zograscope import CsvGraph, Joins, Zograscope
 from bfsql import open_graph
 from bfsql.memory import MemoryBackend
 from bfsql.models import NodeRecord
+from bfsql_test_support.depth import THOROUGH
 from bfsql_test_support.missing import missing
 from bfsql_test_support.questions.stores import in_sqlite
 from bfsql_test_support.questions.toolsets import SixTools
@@ -313,6 +315,60 @@ def test_a_limit_of_sparql_keeps_its_ties(company: CK25) -> None:
     assert company.gold(query.replace("LIMIT 1", "LIMIT 2")).difference(people) is None
 
 
+# --- a subject, in the form of CKG --------------------------------------------------------
+
+SUBJECT = """ConceptID,ConceptLabel,Dependencies,TaxonomyID
+1,Counting,,BASE
+2,Adding,1,BASE
+3,Introduction to Sums,1,BASE
+4,Sums,2|3,MORE
+5,From Sums to Means,4|2,MORE
+6,Rest,1,MORE
+7,Rest,3,BASE
+"""
+SUBJECT_QUESTIONS = [
+    ("What is Sums?", ["Sums", "MORE"], None),
+    ("What is Rest?", ["Rest", "BASE"], ARBITRARY),
+    ("What are the prerequisites for From Sums to Means?", ["Adding", "Sums"], None),
+    ("What are the prerequisites for Rest?", ["Counting"], ARBITRARY),
+    ("What is the prerequisite chain from Counting to From Sums to Means?",
+     ["Counting", "Adding", "From Sums to Means"], None),
+    ("What is the prerequisite chain from Counting to Sums?",
+     ["Counting", "Adding", "Sums"], ARBITRARY),
+    ("What is the prerequisite chain from Introduction to Sums to Sums?",
+     ["Introduction to Sums", "Sums"], None),
+    ("What is the prerequisite chain from Counting to Rest?", ["Counting", "Rest"], None),
+    ("List all BASE concepts in this knowledge graph",
+     ["Counting", "Adding", "Introduction to Sums", "Rest"], None),
+    ("How does From Sums to Means relate to Sums?",
+     ["From Sums to Means", "Sums", "Adding"], None),
+    ("How does Adding relate to Counting?", ["Adding", "Counting"], None),
+    ("What are the prerequisites for Adding?", ["Sums"],
+     "1 rows are right; missing 1 (('Sums',)), wrong 1 (('Counting',))"),
+    ("Why Sums?", ["Sums"], "NoPlan: the question has other words"),
+]  # fmt: skip
+
+
+async def test_plans_about_a_subject_have_all_that_is_right(tmp_path: Path) -> None:
+    for name in ("domains", "queries"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "domains/sums.csv").write_text(SUBJECT, "utf-8")
+    given = [
+        json.dumps({"id": "q", "type": "T", "query": text, "ground_truth": labels}) + "\n"
+        for text, labels, _ in SUBJECT_QUESTIONS
+    ]
+    (tmp_path / "queries/sums.jsonl").write_text("".join(given), "utf-8")
+    [subject] = subjects(tmp_path)
+    async with open_graph(MemoryBackend(subject.records())) as graph:
+        tools = SixTools(graph)
+        outcomes = [await answered(tools, question) for question in subject.questions()]
+    assert len(tools.calls) == len(outcomes) - 1
+    for outcome, (text, _, told) in zip(outcomes, SUBJECT_QUESTIONS, strict=True):
+        assert outcome.wrong == (told and f"T q: {text} {told}")
+    assert outcomes[5].score == pytest.approx(6 / 7)
+    assert outcomes[0].score == 1
+
+
 # --- the data sets themselves ----------------------------------------------------------
 
 
@@ -323,20 +379,35 @@ def test_a_limit_of_sparql_keeps_its_ties(company: CK25) -> None:
 async def test_plans_are_right_about_a_sample_of_each_data_set(
     name: str, every: int, noise: float, tmp_path: Path
 ) -> None:
-    data = fetched(name)
+    [data] = fetched(name)
     questions = data.questions(every)
-    async with in_sqlite(data, tmp_path) as [side, _]:
+    wrong = await misses(data, questions, tmp_path)
+    assert len(wrong) <= noise * len(questions), wrong
+
+
+@pytest.mark.slow
+async def test_plans_about_subjects_miss_only_where_the_given_answer_is_one_of_several(
+    tmp_path: Path,
+) -> None:
+    for subject in fetched("ckg")[:: 1 if THOROUGH else 11]:
+        wrong = await misses(subject, subject.questions(1 if THOROUGH else 7), tmp_path)
+        assert [one for one in wrong if not one.endswith(ARBITRARY)] == []
+
+
+async def misses(data: Dataset, questions: Sequence[OutsideQuestion], folder: Path) -> list[str]:
+    """The questions whose answer is wrong; each takes one call."""
+    async with in_sqlite(data, folder) as [side, _]:
         assert isinstance(side.tools, SixTools)
         outcomes = [await answered(side.tools, question) for question in questions]
-    wrong = [outcome.wrong for outcome in outcomes if outcome.wrong]
-    assert len(wrong) <= noise * len(questions), wrong
     assert all(len(outcome.calls) == 1 for outcome in outcomes)
+    return [outcome.wrong for outcome in outcomes if outcome.wrong]
 
 
 def test_each_question_of_ck25_that_is_here_has_a_plan() -> None:
-    questions = fetched("ck25").questions()
+    [data] = fetched("ck25")
+    questions = data.questions()
     assert {int(question.id) for question in questions} == PLANS.keys()
-    assert sum(question.kind.name == "rows" for question in questions) == 21
+    assert sum(question.kind.name == "rows" for question in questions) == 23
 
 
 def test_a_folder_that_is_not_there_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
@@ -345,12 +416,12 @@ def test_a_folder_that_is_not_there_is_reported(capsys: pytest.CaptureFixture[st
     assert "There is no folder nowhere. Fetch metaqa as docs/" in capsys.readouterr().err
 
 
-def fetched(name: str) -> Dataset:
-    """A data set, or a skipped test."""
+def fetched(name: str) -> Sequence[Dataset]:
+    """The graphs of a data set, or a skipped test."""
     folder = Path(os.environ.get("BFSQL_OUTSIDE", BESIDE), name)
     if not folder.is_dir():
         missing("outside", f"{name} is not here; BFSQL_OUTSIDE names the folder above it")
-    return dataset(name, str(folder))
+    return datasets(name, str(folder))
 
 
 async def plans_are_right(data: Dataset, questions: Sequence[OutsideQuestion]) -> None:

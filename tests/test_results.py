@@ -139,6 +139,17 @@ def test_the_page_has_the_sums_of_other_peoples_questions(store: str) -> None:
     assert re.search(rf"\| {store} \| 2,905/2,905 \|.* {answers:,} \|", QUESTIONS)
 
 
+def test_the_page_has_the_sums_of_ckg() -> None:
+    asked = [row("outside", set="ckg", store="sqlite", format=name) for name in ("json", "lines")]
+    found, lines = asked
+    right = f"{found['right']:,}/{found['asked']:,}"
+    cells = [f"{n:,}" for n in (found["calls"], found["arguments"], found["answers"])]
+    assert f"| {right} | {' | '.join(cells)} | {lines['answers']:,} |" in QUESTIONS
+    assert f"| all | | | {right} | {found['f1']} |" in QUESTIONS
+    assert f"All {found['asked'] - found['right']} misses" in QUESTIONS
+    assert (lines["right"], lines["f1"]) == (found["right"], found["f1"])
+
+
 async def test_the_suite_takes_the_calls_that_are_saved_and_about_the_characters(
     tmp_path: Path,
 ) -> None:

@@ -1,6 +1,7 @@
 """Questions that others wrote about graphs that others made, answered with the six tools.
 
-`zograscope`, `ck25` and `metaqa` each read one data set: its graph, its questions, their right
-answers (`gold`) and one plan a question. `command` loads the graphs into stores and runs the plans.
+`zograscope`, `ck25`, `metaqa` and `ckg` each read one data set: its graph or graphs, its
+questions, their right answers (`gold`) and one plan a question. `command` loads the graphs into
+stores and runs the plans.
 None of the data is part of this repository; `docs/explanation/questions.md` names its sources.
 """

@@ -20,8 +20,9 @@ from graphs import records_of
 
 from bfsql.models import GraphRecord
 from bfsql_test_support.questions.kinds.kind import Form
+from bfsql_test_support.questions.scores import Row
 from bfsql_test_support.questions.toolsets import SixTools
-from outside.gold import Gold, OutsideQuestion, Plan, QuestionForm, Row, no_plan
+from outside.gold import Gold, OutsideQuestion, Plan, QuestionForm, no_plan
 
 GRAPH = "prod-inst.ttl"
 Reader: TypeAlias = Callable[[Mapping[str, Any]], Iterable[Row]]
@@ -93,19 +94,7 @@ def _pairs(answer: Mapping[str, Any]) -> list[Row]:
     return [pair for pair in pairs if pair[0] < pair[1]]
 
 
-def _above_600(answer: Mapping[str, Any]) -> list[Row]:
-    rows = ((node["id"], *node["measure"]) for node in answer["nodes"])
-    return [(bom, parts, quantity) for bom, quantity, parts in rows if quantity > 600]
-
-
 # --- readers that calculate ------------------------------------------------------
-
-
-def _densest(answer: Mapping[str, Any]) -> list[Row]:
-    keys = ("pv:weight_g", "pv:width_mm", "pv:depth_mm", "pv:height_mm")
-    sized = [(node["id"], [_property(node, key) for key in keys]) for node in answer["nodes"]]
-    density = {id_: w / (x * y * z) for id_, (w, x, y, z) in sized}
-    return [(max(density, key=lambda id_: density[id_]),)]
 
 
 def _price_differences(answer: Mapping[str, Any]) -> list[Row]:
@@ -113,11 +102,6 @@ def _price_differences(answer: Mapping[str, Any]) -> list[Row]:
         (one["id"], other["id"], _property(price, "pv:amount") - _property(others, "pv:amount"))
         for price, one, other, others in walks(answer)
     ]
-
-
-def _wider_than_tall(answer: Mapping[str, Any]) -> list[Row]:
-    rows = values("id", "pv:width_mm", "pv:height_mm", "pv:depth_mm")(answer)
-    return [row for row in rows if row[1] > row[2]]
 
 
 def _shares_of_teams(answer: Mapping[str, Any]) -> list[Row]:
@@ -210,11 +194,10 @@ PLANS: dict[int, HandPlan] = {
     25: HandPlan(
         {
             "seeds": ["pv:Hardware[-pv:hasCategory-> Coil]"],
-            "fields": ["pv:width_mm", "pv:depth_mm", "pv:height_mm", "pv:weight_g"],
-            "limit": 1000,
-        },
-        _densest,
-        calculates=True,
+            "fields": ["density = pv:weight_g / (pv:width_mm * pv:depth_mm * pv:height_mm)"],
+            "sort_by": "-density",
+            "limit": 1,
+        }
     ),
     27: HandPlan(
         {
@@ -271,21 +254,21 @@ PLANS: dict[int, HandPlan] = {
             "seeds": ["pv:BillOfMaterial:*"],
             "path": ["-pv:hasBomPart-> pv:BomPart"],
             "show": "0",
-            "measure": ["sum 1.pv:quantity", "count 1"],
-            "sort_by": "-measure",
+            "measure": ["count 1", "total = sum 1.pv:quantity"],
+            "where": ["total > 600"],
+            "sort_by": "-total",
             "topology_only": True,
         },
-        _above_600,
+        values("id", "measure"),
     ),
     39: HandPlan(
         {
-            "seeds": ["pv:Hardware[pv:depth_mm<50]"],
+            "seeds": ["pv:Hardware[pv:depth_mm<50][pv:width_mm > pv:height_mm]"],
             "fields": ["pv:width_mm", "pv:height_mm", "pv:depth_mm"],
             "limit": 5000,
             "max_tokens": 0,
         },
-        _wider_than_tall,
-        calculates=True,
+        values("id", "pv:width_mm", "pv:height_mm", "pv:depth_mm"),
     ),
     41: HandPlan(
         {

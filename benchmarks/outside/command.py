@@ -1,8 +1,8 @@
 """`nox -s benchmarks -- outside SET FOLDER`: questions of others, answered by one plan each.
 
-SET is zograscope, ck25 or metaqa; FOLDER holds its files, as `docs/explanation/questions.md` says.
-Without it they are looked for in the folder of the set below BFSQL_OUTSIDE, or else below
-`shared/data/outside` beside this repository.
+SET is zograscope, ck25, metaqa or ckg; FOLDER holds its files, as
+`docs/explanation/questions.md` says. Without it they are looked for in the folder of the set below
+BFSQL_OUTSIDE, or else below `shared/data/outside` beside this repository.
 """
 
 from __future__ import annotations
@@ -14,15 +14,16 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
-from statistics import median
+from statistics import mean, median
 from typing import Any, Protocol
 
 from bfsql_test_support import results
 from bfsql_test_support.questions.command import opened
-from bfsql_test_support.questions.stores import Loadable, Side
+from bfsql_test_support.questions.stores import Loadable
 from bfsql_test_support.questions.suite import Outcome, Sum, definition_tokens, markdown
 from bfsql_test_support.questions.toolsets import CallRefused, SixTools
 from outside.ck25 import CK25
+from outside.ckg import subjects
 from outside.gold import NoPlan, OutsideQuestion
 from outside.metaqa import MetaQA
 from outside.zograscope import Zograscope
@@ -39,15 +40,17 @@ class Dataset(Loadable, Protocol):
         """One question of this many, with their right answers."""
 
 
-DATASETS: dict[str, Callable[[Path], Dataset]] = {
-    "zograscope": Zograscope,
-    "ck25": CK25,
-    "metaqa": MetaQA,
+DATASETS: dict[str, Callable[[Path], Sequence[Dataset]]] = {
+    "zograscope": lambda folder: [Zograscope(folder)],
+    "ck25": lambda folder: [CK25(folder)],
+    "metaqa": lambda folder: [MetaQA(folder)],
+    "ckg": subjects,
 }
+"""The graphs of each set."""
 
 
-def dataset(name: str, folder: str | None = None) -> Dataset:
-    """A data set, in a folder or in the default one.
+def datasets(name: str, folder: str | None = None) -> Sequence[Dataset]:
+    """The graphs of a set, in a folder or in the default one.
 
     Raises:
         FileNotFoundError: The folder does not exist.
@@ -79,42 +82,51 @@ def main(arguments: Sequence[str]) -> None:
     given = parser.parse_args(arguments)
     stores = given.stores or [*STORES, *(["oxigraph"] if given.set == "ck25" else [])]
     try:
-        data = dataset(given.set, given.folder)
+        found = datasets(given.set, given.folder)
     except FileNotFoundError as error:
         parser.error(str(error))
-    questions = data.questions(given.every)
-    print(f"{given.set}: {len(questions):,} questions with their right answers")
-    saved = asyncio.run(run(data, questions, stores, given.answer_format))
+    asked = [(data, data.questions(given.every)) for data in found]
+    total = sum(len(questions) for _, questions in asked)
+    print(f"{given.set}: {total:,} questions with their right answers")
+    saved = asyncio.run(run(asked, stores, given.answer_format))
     if given.save:
         rows = [{"set": given.set, "every": given.every, **row} for row in saved]
         results.save("outside", rows, ("set", "every", "store", "format"))
 
 
 async def run(
-    data: Dataset,
-    questions: Sequence[OutsideQuestion],
+    asked: Sequence[tuple[Dataset, Sequence[OutsideQuestion]]],
     stores: Sequence[str],
     formats: Collection[str],
 ) -> list[dict[str, Any]]:
     """Run all plans in each store and format of answers, and print a table and the misses.
 
+    Args:
+        asked: The graphs, with the questions about each.
+
     Returns:
         The sums of each store and format.
     """
-    rows = [["store", "kind", "right", "calls", "arguments", "answers", "definitions", "ms"]]
+    rows = [["store", "kind", "right", "F1", "calls", "arguments", "answers", "definitions", "ms"]]
     misses, sums = [], []
     for store in stores:
+        outcomes: dict[str, list[Outcome]] = {}
+        tokens = 0
         with ExitStack() as stack:
-            async with opened(store, stack)(data) as sides:
-                for side in sides:
-                    if isinstance(side.tools, SixTools) and side.answer_format in formats:
-                        outcomes = [await answered(side.tools, one) for one in questions]
-                        rows += table(side, outcomes)
-                        where = {"store": store, "format": side.answer_format}
-                        sums.append(where | asdict(Sum.of(outcomes)))
-                        misses += [
-                            f"{side.name} on {store}: {o.wrong}" for o in outcomes if o.wrong
-                        ]
+            opens = opened(store, stack)
+            for data, questions in asked:
+                async with opens(data) as sides:
+                    for side in sides:
+                        if isinstance(side.tools, SixTools) and side.answer_format in formats:
+                            some = [await answered(side.tools, one) for one in questions]
+                            outcomes.setdefault(side.answer_format, []).extend(some)
+                            tokens = max(tokens, definition_tokens(side.tools))
+        for answer_format, some in outcomes.items():
+            where = f"{store}{', lines' * (answer_format == 'lines')}"
+            rows += table(where, some, tokens)
+            found = {"store": store, "format": answer_format, **asdict(Sum.of(some))}
+            sums.append(found | {"f1": round(mean(one.score for one in some), 4)})
+            misses += [f"{where}: {one.wrong}" for one in some if one.wrong]
         print(f"    {store} is done")
     print(f"\n{markdown(rows)}\n\n{len(misses)} misses")
     print(*misses, sep="\n")
@@ -124,16 +136,23 @@ async def run(
 async def answered(tools: SixTools, question: OutsideQuestion) -> Outcome:
     """Answer a question by its plan."""
     before = len(tools.calls)
+    f1 = 0.0
     try:
-        wrong = question.difference(await question.plan(tools))
+        rows = list(await question.plan(tools))
+        wrong, f1 = question.difference(rows), question.f1_of(rows)
     except (NoPlan, CallRefused, LookupError, TypeError, ValueError) as error:
         wrong = f"{type(error).__name__}: {error}"
     told = None if wrong is None else f"{question.kind.name} {question.id}: {question.text} {wrong}"
-    return Outcome(question.kind.name, tuple(tools.calls[before:]), told)
+    return Outcome(question.kind.name, tuple(tools.calls[before:]), told, f1)
 
 
-def table(side: Side, outcomes: Sequence[Outcome]) -> list[list[str]]:
-    """Rows of a table: one for each kind of question, and one for all."""
+def table(where: str, outcomes: Sequence[Outcome], tokens: int) -> list[list[str]]:
+    """Rows of a table: one for each kind of question, and one for all.
+
+    Args:
+        where: The store, and the format of answers.
+        tokens: Estimated tokens of the tool definitions.
+    """
     kinds = sorted({outcome.kind for outcome in outcomes})
     rows = []
     for kind in (*kinds, "all"):
@@ -141,8 +160,8 @@ def table(side: Side, outcomes: Sequence[Outcome]) -> list[list[str]]:
         found = Sum.of(some)
         seconds = median(sum(call.seconds for call in outcome.calls) for outcome in some)
         counts = (f"{n:,}" for n in (found.calls, found.arguments, found.answers))
-        tokens = f"{definition_tokens(side.tools):,} tokens" if kind == "all" else ""
-        where = f"{side.store}{', lines' * (side.answer_format == 'lines')}"
+        told = f"{tokens:,} tokens" if kind == "all" else ""
         right = f"{found.right:,}/{found.asked:,}"
-        rows.append([where, kind, right, *counts, tokens, f"{seconds * 1000:.1f}"])
+        scores = f"{mean(outcome.score for outcome in some):.4f}"
+        rows.append([where, kind, right, scores, *counts, told, f"{seconds * 1000:.1f}"])
     return rows

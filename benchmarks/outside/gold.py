@@ -11,13 +11,11 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from bfsql_test_support.questions.kinds.kind import Form
+from bfsql_test_support.questions.scores import Row, comparable, f1, rows_of
 from bfsql_test_support.questions.toolsets import SixTools
 
-Row: TypeAlias = tuple[Any, ...]
 Plan: TypeAlias = Callable[[SixTools], Awaitable[Iterable[Row]]]
 """Answers a question with the six tools; the rows of the answer."""
-DIGITS = 9
-"""Significant digits to which numbers are compared: sums depend on their order."""
 
 
 class NoPlan(ValueError):
@@ -50,6 +48,11 @@ class Gold:
             return None
         missing, wrong = _excerpt(right - answer), _excerpt(answer - right)
         return f"{len(right)} rows are right; missing {missing}, wrong {wrong}"
+
+    @property
+    def one(self) -> list[Row]:
+        """The rows of one right answer, with the first of those that are equal in an order."""
+        return [*self.rows, *(row for count, rows in self.ties for row in rows[:count])]
 
 
 @dataclass(frozen=True)
@@ -86,19 +89,29 @@ class OutsideQuestion:
     @property
     def answer(self) -> Any:
         """The right answer in the form in which a model gives it."""
-        right = [*self.gold.rows, *(row for count, rows in self.gold.ties for row in rows[:count])]
-        rows = [row[0] if len(row) == 1 else list(row) for row in right]
+        rows = [row[0] if len(row) == 1 else list(row) for row in self.gold.one]
         return rows[0] if self.kind.form in (Form.NUMBER, Form.YES_OR_NO) else rows
 
     def is_right(self, answer: Any) -> bool:
         """Whether a model's answer is right: a value, or a list of values or of rows."""
-        rows = answer if isinstance(answer, list) else [answer]
-        rows = [tuple(row) if isinstance(row, list) else (row,) for row in rows]
-        return self.difference(rows) is None
+        return self.difference(rows_of(answer)) is None
+
+    def f1(self, answer: Any) -> float:
+        """F1 of a model's answer."""
+        return self.f1_of(rows_of(answer))
 
     def difference(self, rows: Iterable[Row]) -> str | None:
         """How the rows of an answer differ from the right ones; None if they are right."""
-        return self.gold.difference([tuple(map(self.spelling, row)) for row in rows])
+        return self.gold.difference(self._spelt(rows))
+
+    def f1_of(self, rows: Iterable[Row]) -> float:
+        """F1 of the rows of an answer."""
+        found = self._spelt(rows)
+        right = self.gold.difference(found) is None
+        return 1.0 if right else f1(_comparable(found), _comparable(self.gold.one))
+
+    def _spelt(self, rows: Iterable[Row]) -> list[Row]:
+        return [tuple(map(self.spelling, row)) for row in rows]
 
 
 def no_plan(reason: object) -> Plan:
@@ -108,16 +121,6 @@ def no_plan(reason: object) -> Plan:
         raise NoPlan(str(reason))
 
     return plan
-
-
-def comparable(value: Any) -> Any:
-    """A value as it is compared: numbers, also those held as text, as numbers."""
-    if isinstance(value, bool):
-        return value
-    try:
-        return float(f"{float(value):.{DIGITS}g}")
-    except (TypeError, ValueError):
-        return value.strip() if isinstance(value, str) else value
 
 
 def _comparable(rows: Iterable[Row]) -> set[Row]:

@@ -15,8 +15,9 @@ from typing import Any
 
 from bfsql.models import EdgeRecord, GraphRecord, NodeRecord
 from bfsql_test_support.questions.kinds.kind import Form
+from bfsql_test_support.questions.scores import Row
 from bfsql_test_support.questions.toolsets import SixTools
-from outside.gold import Gold, NoPlan, OutsideQuestion, Plan, QuestionForm, Row
+from outside.gold import Gold, NoPlan, OutsideQuestion, Plan, QuestionForm
 
 QUESTIONS = "*-hop*.tsv"
 _ENDS = {

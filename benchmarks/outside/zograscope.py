@@ -23,9 +23,10 @@ from bfsql.models import GraphRecord
 from bfsql.models.condition import PropertyCondition
 from bfsql.models.pattern import Pattern, Step
 from bfsql_test_support.questions.kinds.kind import Form
+from bfsql_test_support.questions.scores import Row, comparable
 from bfsql_test_support.questions.toolsets import SixTools
 from outside.cypher import CypherQuery, parse, translated
-from outside.gold import Gold, NoPlan, OutsideQuestion, Plan, QuestionForm, Row, comparable, no_plan
+from outside.gold import Gold, NoPlan, OutsideQuestion, Plan, QuestionForm, no_plan
 
 GRAPH = "pole-data-importer.zip"
 QUESTIONS = "zograscope_*.csv"

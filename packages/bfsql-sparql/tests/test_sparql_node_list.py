@@ -37,7 +37,7 @@ async def test_a_property_of_labels_is_the_name_by_its_own_key(serve_each):
         ids = [[node["id"] for node in answer["nodes"]] for answer in found]
         assert ids == [["e:a", "e:b"], ["e:c"], ["e:b"], ["e:c"]]
         assert [node["metadata"] for node in found[0]["nodes"]] == [{"name": "Heat"}] * 2
-        assert found[0]["facets"]["rdfs:label"]["values"] == [["Heat", 2]]
+        assert found[0]["facets"]["rdfs:label"]["values"] == [["Heat", 2, 1.0]]
         usage = (await read(graph, "describe_schema"))["tool_usage_notes"]
         assert "is the name of" not in usage
 

@@ -10,6 +10,7 @@ from typing import Any
 _DECODE = json.JSONDecoder().raw_decode
 _NAME = re.compile(r"[^\s\"|={}\[\];,>]+")
 _COUNTED = re.compile(r"[^\s\",;]+")
+_AT = re.compile(r"[^\s\"|={}\[\];,>]+?(?= \(|, | of \d+: |: )")
 _TEXT = re.compile(r"([^\"=,]+) = ")
 _TOTALS = {
     "seeds": "seed_count",
@@ -35,6 +36,9 @@ def left_out(content: Any, *, by_paths: bool = False) -> Any:
         by_paths: Whether the call sorts by `paths`.
     """
     content = {key: value for key, value in content.items() if key != "complete"}
+    if "facets" in content:
+        facets = content["facets"].items()
+        content["facets"] = {k: f | {"values": [v[:2] for v in f["values"]]} for k, f in facets}
     shortest = any(note.startswith("Shortest ") for note in content.get("notes", ()))
     if not shortest and not {"shown_count", "walk_count"} & content.keys():
         return content
@@ -426,7 +430,7 @@ class _Answer:
             elif line.take("|") and not line.over and line.next != "|":
                 node[key] = line.value("|")
         if self.measure and self.measure[0] in node:
-            numbers = [node.pop(text) for text in self.measure]
+            numbers = [_best(text, node.pop(text)) for text in self.measure]
             node["measure"] = numbers if len(numbers) > 1 else numbers[0]
         if line.take("|"):
             node["metadata"] = line.cells(columns)
@@ -527,6 +531,26 @@ class _Answer:
         bare = line.next != '"'
         found = line.name()
         return self.ids[found] if bare and found.isdecimal() else found
+
+
+def _best(measure: str, cell: Any) -> Any:
+    """A measure; the nodes of `argmax` and its kind are a text."""
+    function = measure.strip().lower()[:3]
+    if function not in ("arg", "top") or not isinstance(cell, str):
+        return cell
+    line, found = Line(cell), []
+    while not line.over:
+        node: list[Any] = [line.name(_AT), None]
+        if line.take(" ("):
+            node[1] = line.name(re.compile(r"[^\"|=()]+(?=\))"))
+            line.expect(")")
+        count = line.number() if line.take(" of ") else len(found) + 1
+        value = line.value(",") if line.take(": ") else None
+        found.append([value, *node])
+        line.take(", ")
+    if function == "top":
+        return found
+    return {"value": value, "nodes": [node for _, *node in found], "count": count}
 
 
 def _summary(types: dict[str, int], predicates: dict[str, int]) -> Record:

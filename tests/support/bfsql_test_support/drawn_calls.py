@@ -23,7 +23,10 @@ _TEXTS = {
     "types": "3*{type} / {type}|{type} / *",
     "pattern": "{types}:* / 2*{types}{brackets}",
     "brackets": "6*[{inside}] / [{inside}][{inside}]",
-    "inside": "3*{own}{compared} / 2*{any}{compared} / {relation}",
+    "inside": "6*{own}{compared} / 4*{any}{compared} / 2*{relation} / {any}{key} > .{key} / "
+    "{expression} {operator} {few}",
+    "expression": "{any}{key} * 2 / {any}{key} + {any}{key} / {any}{key} - {any}{key} / "
+    "round({any}{key} / 3) / abs({any}{key}) / year({any}{key})",
     "compared": "6*{key}{operator}{value} / {key} {operator} {value}|{value} / {key} / no {key}",
     "relation": "no {step} / no {step} {step} / {step} / {step} {step} / {step} {operator} {few} / "
     "{step} >= {few}",
@@ -34,16 +37,19 @@ _TEXTS = {
     "end": "4* / 4*{near_type} / 2*{near_type}{brackets} / {entity} / {near_type}|{type} / *",
     "where": "4*{any}{key}{operator}{value} / 3*{owner}.{key}{operator}{value} / {owner}.{key} / "
     "2*{edge_owner}.{key}{operator}{value} / no {edge_owner}.{key} / 2*{relation} / "
-    "{type} {step} {operator} {few} / no {type} {step}",
+    "{type} {step} {operator} {few} / no {type} {step} / {expression} {operator} {few}",
     "path where": "3*{where} / {n}.{any}{key}{operator}{value} / {n} != {n} / {n} = {n} / "
-    "{n}.{edge_owner}.{key}{operator}{value} / {n} {step} >= {few} / no {n} {step}",
-    "facet": "3*{any}{key} / {owner}.{key} / {edge_owner}.{key} / {any}{key}:{few}",
+    "{n}.{edge_owner}.{key}{operator}{value} / {n} {step} >= {few} / no {n} {step} / "
+    "{n}.{any}{key} - {n}.{any}{key} > 0 / {n}.{edge_owner}.{key} * {n}.{any}{key} >= 1 / y > 1",
+    "facet": "{expression} / 3*{any}{key} / {owner}.{key} / {edge_owner}.{key} / {any}{key}:{few}",
     "path facet": "2*{facet} / {n}.{any}{key} / {n}.{edge_owner}.{key}",
     "measure": "3*count {n} / distinct {n} / {function} {n}.{edge_owner}.{key} / "
-    "3*{function} {n}.{any}{key}",
-    "order": "2*{any}{key} / 2*-{any}{key} / degree / -degree / name",
+    "3*{function} {n}.{any}{key} / y = count {n} / "
+    "sum {n}.{any}{key} * 2 / max {n}.{any}{key} - {n}.{any}{key} / z = y * 2 / "
+    "sum {n}.{edge_owner}.{key} * {n}.{any}{key} / count {n}[{any}{key}{operator}{few}]",
+    "order": "-({expression}) / 2*{any}{key} / 2*-{any}{key} / degree / -degree / name",
     "path order": "7*{order} / -paths / paths / -measure / measure / -{n}.{any}{key}",
-    "field": "3*{any}{key} / {any_edge}{key}",
+    "field": "6*{any}{key} / 2*{any_edge}{key} / x = {expression}",
 }
 """Ways to write a text, some of them more often; `{name}` is another text, or a method."""
 _WEIGHT = re.compile(r"(?:(\d+)\*)?(.*)")
@@ -157,7 +163,9 @@ class CallSource:
     _type = lambda self: self._spelt(self.pick(self.graph.types or ["Drug"]))
     _predicate = lambda self: self._spelt(self.pick(self.graph.predicates or ["treats"]))
     _operator = lambda self: self.pick(OPERATORS)
-    _function = lambda self: self.pick(("min", "max", "sum", "mean", "avg"))
+    _function = lambda self: self.pick(
+        ("min", "max", "sum", "mean", "avg", "median", "argmax", "argmin", "top 2")
+    )
     _few = lambda self: self.draw.randint(0, 3)
     _n = lambda self: self.draw.randint(0, self.steps)
     _owner = lambda self: self._property([*self.graph.nodes.values()])

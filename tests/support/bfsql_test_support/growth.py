@@ -316,6 +316,7 @@ CALLS: dict[str, tuple[Callable[[int], Any], Callable[[Any], object]]] = {
     "bfs_query: facets": _call("bfs_query", _hub, seeds=["hub"], facets=["v"]),
     "bfs_query: where": _call("bfs_query", _hub, seeds=["hub"], where=["v>1"], sort_by="v"),
     "bfs_query: path with a measure": _call("bfs_query", _hub, seeds=["hub"], path=["-a->"], measure=["max 1.v"]),
+    "bfs_query: path with the best": _call("bfs_query", _hub, seeds=["hub"], path=["-a->"], show="0", measure=["argmax 1.v", "median 1.v", "top 20 1.v"]),
     "bfs_query: many keys": _call("bfs_query", lambda n: _one(_own_keys(n)), seeds=["n"]),
     "bfs_query: large values": _call("bfs_query", lambda n: _one({"k": "\u0301" * n}), seeds=["n"]),
     "intersect_subgraphs: hubs": _call("intersect_subgraphs", _hub, seeds=["n1", "n2"], k=2),

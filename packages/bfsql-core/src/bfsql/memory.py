@@ -158,6 +158,10 @@ class MemoryBackend(GraphDbInterface):
             and all(one.holds(self._node_metadata[i]) for one in conditions)
         ]
 
+    async def keys(self) -> set[str]:
+        """The keys of all nodes."""
+        return {key for metadata in self._node_metadata.values() for key in metadata}
+
     def filters_exactly(self, condition: PropertyCondition) -> bool:
         """True: every condition is compared."""
         return True

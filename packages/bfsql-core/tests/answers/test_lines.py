@@ -350,7 +350,12 @@ async def test_the_counts_say_where_the_next_page_begins(arguments, following):
                 "fields": ["name"],
             }
             | {"sort_by": "-paths", "limit": 1},
-            ["shown 2; continue offset=1", "[Person paths=1]", "person:1|Arletty"],
+            [
+                "shown 2; continue offset=1",
+                "note: sort_by: the next 1 has the same paths.",
+                "[Person paths=1]",
+                "person:1|Arletty",
+            ],
         ),
         (
             {"seeds": ["Person:*"], "path": ["-->", "<--"], "show": "ends", "fields": ["name"]},

@@ -31,6 +31,10 @@ VALUES = st.sampled_from(
 )  # fmt: skip
 
 
+NAMES = st.sampled_from(["plain", "a (b), c of 3: 4", 'q"|=\\', "", 7, ["first", "second"], None])
+BEST = ("argmax", "argmin", "top 2", "top 20")
+
+
 @st.composite
 def graphs(draw):
     """Tangles whose nodes and edges have a property of any kind of value, or none."""
@@ -38,6 +42,7 @@ def graphs(draw):
     records = []
     for record in drawn.records:
         metadata = {"x": draw(VALUES)} if draw(st.integers(0, 4)) else {}
+        metadata |= {"name": draw(NAMES)} if draw(st.booleans()) else {}
         records.append(replace(record, metadata=metadata))
     return Drawn(tuple(records), drawn.ids, drawn.triples)
 
@@ -84,6 +89,17 @@ def mean(numbers):
         return +quotient
 
 
+def percentile(numbers, percent):
+    """`PERCENTILE_CONT`: linear between the numbers around the place (n - 1)p."""
+    place, rest = divmod((len(numbers) - 1) * percent, 100)
+    low, high = sorted(numbers)[place : place + 2] if rest else [sorted(numbers)[place]] * 2
+    with localcontext() as context:
+        context.prec = 100
+        between = low + (high - low) * rest / 100
+        context.prec = 15 if low != high else 100
+        return +between
+
+
 def facet(values, most=20):
     """The facet of the values of some nodes or edges."""
     known = [value for value in values if value is not None]
@@ -104,6 +120,10 @@ def facet(values, most=20):
     found["values"] = [[str(as_json(g[1])) if g[0] == "n" else g[1], groups[g]] for g in shown]
     if len(groups) > len(shown):
         found["other_values"] = len(groups) - len(shown)
+        cuts = (10, 25, 50, 75, 90) if numbers else ()
+        found |= {f"p{cut}": as_json(percentile(numbers, cut)) for cut in cuts}
+    else:
+        found["values"] = [[*one, round(one[1] / len(every), 4)] for one in found["values"]]
     return found
 
 
@@ -119,7 +139,37 @@ def measured(function, values):
         return one(texts, key=folded) if texts else None
     if not numbers:
         return None
+    if function == "median":
+        return as_json(percentile(numbers, 50))
     return as_json(sum(numbers) if function == "sum" else mean(numbers))
+
+
+def best(function, values, names):
+    """The nodes with the best of some values, each of which stands at a node."""
+    ends, descending = {}, function != "argmin"
+    for node, value in values:
+        for item in items(value):
+            number = decimal(item)
+            shown = text_in(item) if number is None else as_json(number)
+            key = (0, number) if number is not None else (1, folded(text_in(item)))
+            ends.setdefault(node, []).append((*key, shown))
+    one = max if descending else min
+    found = []
+    for node in sorted(ends):
+        kind = min(end[0] for end in ends[node])
+        found.append((*one(end for end in ends[node] if end[0] == kind), node, names[node]))
+    if not found:
+        return None
+    same = [entry for entry in found if entry[0] == min(f[0] for f in found)]
+    same.sort(key=lambda entry: entry[1], reverse=descending)
+    if function.startswith("top"):
+        return [[*entry[2:]] for entry in same[: int(function[4:])]]
+    ties = [[*entry[3:]] for entry in same if entry[1] == same[0][1]]
+    return {"value": same[0][2], "nodes": ties[:5], "count": len(ties)}
+
+
+def far_end(edge, step, shown, direction):
+    return edge[2] if (shown < step) == (direction == "out") else edge[0]
 
 
 def metadata_of(graph):
@@ -130,6 +180,21 @@ def metadata_of(graph):
         if isinstance(r, EdgeRecord)
     }
     return nodes, edges
+
+
+def names_in(graph):
+    """The name of each node: its first text, or None."""
+    names = {
+        r.id: items(r.metadata.get("name")) for r in graph.records if isinstance(r, NodeRecord)
+    }
+    return {i: next((n for n in every if isinstance(n, str)), None) for i, every in names.items()}
+
+
+def first_value(measure):
+    """The value by which a measure is sorted."""
+    if isinstance(measure, list):
+        return measure[0][0]
+    return measure["value"] if isinstance(measure, dict) else measure
 
 
 def compared(data, steps, walks):
@@ -211,7 +276,7 @@ async def test_facets_of_a_path_see_each_node_and_edge_of_a_step_once(graph, ste
 @given(graph=graphs(), steps=walking.steps(), data=st.data())
 async def test_a_measure_takes_each_node_or_edge_on_the_walks_once(graph, steps, data):
     shown, step = (data.draw(st.integers(0, len(steps))) for _ in range(2))
-    function = data.draw(st.sampled_from(["min", "max", "sum", "mean"]))
+    function = data.draw(st.sampled_from(["min", "max", "sum", "mean", "median", *BEST]))
     predicate = data.draw(st.sampled_from([None, *PREDICATES]))
     nodes, edges = metadata_of(graph)
     others, counted = defaultdict(set), defaultdict(set)
@@ -223,10 +288,14 @@ async def test_a_measure_takes_each_node_or_edge_on_the_walks_once(graph, steps,
         others[node] |= (
             {e for e in taken if e[1] == predicate} if predicate else {node_at(*one, step)}
         )
-    found = {
-        name: measured(function, [(edges if predicate else nodes)[one] for one in things])
-        for name, things in others.items()
-    }
+    of_node = (edges if predicate else nodes).get
+    found = {name: measured(function, map(of_node, things)) for name, things in others.items()}
+    direction = steps[step - 1].direction if step and predicate else "out"
+    if function in BEST:
+        names = names_in(graph)
+        for name, things in others.items():
+            ends = [far_end(e, step, shown, direction) if predicate else e for e in things]
+            found[name] = best(function, zip(ends, map(of_node, things), strict=True), names)
     of = f"{step}.{predicate}.x" if predicate else f"{step}.x"
     few = data.draw(st.sampled_from([1, 3, 1_000]))
     call = {
@@ -242,14 +311,17 @@ async def test_a_measure_takes_each_node_or_edge_on_the_walks_once(graph, steps,
         try:
             answer = await read(MemoryBackend(graph.records), **call)
         except ToolError as error:
-            refused = "adds numbers" in str(error) and function in ("sum", "mean")
-            if refused and set(found.values()) <= {None}:
+            adds = "adds numbers" in str(error) and function in ("sum", "mean", "median")
+            if adds and set(found.values()) <= {None}:
+                return
+            if "in both directions" in str(error) and direction is None and function in BEST:
                 return
             raise
     assert {node["id"]: node["measure"] for node in answer["nodes"]} == {
         name: [value, len(counted[name])] for name, value in found.items()
     }
-    shown_as = [node["measure"][0] for node in answer["nodes"]]
+    assert direction is not None or function not in BEST
+    shown_as = [first_value(node["measure"][0]) for node in answer["nodes"]]
     numbers = [None if value is None else decimal(value) for value in shown_as]  # or big as text
     ranks = [(v is None, n is None) for v, n in zip(shown_as, numbers, strict=True)]
     assert ranks == sorted(ranks)
@@ -258,7 +330,9 @@ async def test_a_measure_takes_each_node_or_edge_on_the_walks_once(graph, steps,
 
 
 RECORDS = [
-    NodeRecord("t1", "Trial", {"year": 2010, "status": "Completed", "begun": "24/08/2017"}),
+    NodeRecord(
+        "t1", "Trial", {"name": "Alpha", "year": 2010, "status": "Completed", "begun": "24/08/2017"}
+    ),
     NodeRecord("t2", "Trial", {"year": "2015", "status": "terminated", "begun": "3 May 2018"}),
     NodeRecord("t3", "Trial", {"year": "unknown", "dose": "10 km"}),
     NodeRecord("d", "Disease", {"name": "flu"}),
@@ -279,9 +353,17 @@ async def answered(limits=WHOLE, **arguments):
     [
         ({"max_hops": 1, "measure": "count 1"}, "Give path as well, or leave measure out"),
         ({**TO_TRIALS, "measure": "max year"}, "names no step before its property"),
-        ({**TO_TRIALS, "measure": "median 1.year"}, "begins with none of count, min, max"),
+        ({**TO_TRIALS, "measure": "mode 1.year"}, "none of count, min, max, sum, mean, median"),
+        *(
+            ({**TO_TRIALS, "measure": f"top {n} 1.year"}, "a number from 1 to 20 before its")
+            for n in ("", 0, 21, "9" * 5_000, -1, "x")
+        ),
+        ({**TO_TRIALS, "measure": "argmax 1"}, "names no step before its property"),
+        ({**TO_TRIALS, "measure": "median 1.status"}, 'there is only text, such as "Completed"'),
+        ({"path": ["-studies-"], "measure": "argmax 1.studies.confidence"}, "in both directions"),
         ({**TO_TRIALS, "measure": "count 2"}, "its steps are 1 to 1"),
-        ({**TO_TRIALS, "measure": "count 1.year"}, "needs the number of a step alone"),
+        ({**TO_TRIALS, "measure": "count 1.year"}, "needs the number of a step, perhaps with"),
+        ({**TO_TRIALS, "measure": "sum 0.studies.confidence * 1.year"}, "names edges of step 0"),
         ({**TO_TRIALS, "measure": "sum 1.status"}, 'there is only text, such as "Completed"'),
         ({**TO_TRIALS, "measure": "max 1.studies.created_at"}, "describe_entity shows it"),
         ({**TO_TRIALS, "measure": ["count 0"] * 6}, "the limit is 5"),
@@ -315,6 +397,8 @@ async def test_an_error_says_what_would_be_right(arguments, sentence):
         ({"measure": "max 1.begun"}, 'measure: "max 1.begun" is sorted as text'),
         ({"measure": "max 1.yaer"}, 'has the property of "max 1.yaer". Available: year.'),
         ({"measure": "mean 1.year"}, '"mean 1.year" leaves out 1 value stored as text.'),
+        ({"measure": "argmax 1.status"}, '"argmax 1.status" goes by the order of text.'),
+        ({"measure": "argmax 1.begun"}, 'measure: "argmax 1.begun" is sorted as text'),
         ({"sort_by": "begun"}, 'sort_by: "begun" is sorted as text: "24/08/2017"'),
         ({"where": ["Trial.dose<20 km"]}, 'where: "Trial.dose<20 km" is sorted as text: "20 km"'),
     ],
@@ -322,6 +406,87 @@ async def test_an_error_says_what_would_be_right(arguments, sentence):
 async def test_a_note_explains_values_that_are_missing_or_sorted_as_text(arguments, note):
     answer = await answered(**TO_TRIALS, **arguments)
     assert any(note in sentence for sentence in answer["notes"])
+
+
+async def test_top_says_where_it_cuts_nodes_of_the_same_value():
+    records = [*RECORDS, NodeRecord("t4", "Trial", {"year": 2015})]
+    records.append(EdgeRecord("t4", "studies", "d"))
+    async with open_graph(MemoryBackend(records), limits=WHOLE) as graph:
+        call = {"seeds": ["Disease:*"], **TO_TRIALS, "show": "0"}
+        cut, whole = [
+            await tool_calls.read(graph, "bfs_query", **call, measure=f"top {n} 1.year")
+            for n in (1, 2)
+        ]
+    assert cut["notes"] == [
+        'measure: "top 1 1.year" leaves out 1 value stored as text.',
+        'measure: "top 1 1.year" leaves out nodes with the last of its values for 1 shown node.',
+    ]
+    assert len(whole["notes"]) == 1
+
+
+ODD = st.sampled_from([1, 2, "2", 2.0, "a", "A", "\u00e4", None])
+
+
+@settings(max_examples=150)
+@given(values=st.lists(ODD, min_size=1, max_size=9), size=st.integers(0, 9), data=st.data())
+async def test_a_page_that_cuts_nodes_with_the_same_key_says_how_many_follow(values, size, data):
+    nodes = [NodeRecord(f"n{i}", "T", {"x": value}) for i, value in enumerate(values)]
+    ends = [data.draw(st.integers(0, i)) for i in range(len(nodes))]
+    edges = [EdgeRecord(f"n{i}", "p", f"n{end}") for i, end in enumerate(ends)]
+    key = data.draw(st.sampled_from(["x", "paths", "measure", "degree", "walks"]))
+    call = {"seeds": ["T:*"], "path": ["-p->"], "measure": "argmax 0.x", "limit": size}
+    call |= {"sort_by": data.draw(st.sampled_from(["", "-"])) + key, "topology_only": True}
+    if key == "walks":
+        call |= {"show": "walks", "sort_by": "-1.x"}
+        del call["measure"]
+    offset = data.draw(st.integers(0, 9))
+    async with open_graph(MemoryBackend([*nodes, *edges]), limits=WHOLE) as graph:
+        page = await tool_calls.read(graph, "bfs_query", **call, offset=offset)
+        whole = await tool_calls.read(graph, "bfs_query", **call | {"limit": 100})
+    known = {node.id: node.metadata["x"] for node in nodes}
+
+    def of(row):
+        value = known[row["nodes"][1] if key == "walks" else row["id"]]
+        if key in ("paths", "degree"):
+            return row[key]
+        if key == "measure":
+            value = (row["measure"] or {"value": None})["value"]
+        number = None if value is None else decimal(value)
+        return number if number is not None else value and folded(value)[0].replace("\u00e4", "a")
+
+    rows = [n for n in whole["nodes"] if "paths" in n] if key != "walks" else whole["walks"]
+    keys = list(map(of, rows))
+    shown = keys[offset : offset + size]
+    tied = 0
+    while shown and shown[-1] is not None and keys[offset + size + tied :][:1] == shown[-1:]:
+        tied += 1
+    said = [note for note in page.get("notes", ()) if "the next" in note]
+    have = "1 has" if tied == 1 else f"{tied} have"
+    by = "x" if key == "walks" else key
+    assert said == ([f"sort_by: the next {have} the same {by}."] if tied else [])
+
+
+@settings(max_examples=150)
+@given(graph=graphs(), steps=walking.steps(), data=st.data())
+async def test_a_path_says_how_many_nodes_of_the_shown_step_are_on_no_complete_walk(
+    graph, steps, data
+):
+    shown = data.draw(st.sampled_from(["walks", *range(len(steps) + 1)]))
+    step = 0 if shown == "walks" else shown
+    walker = Walker.of(graph)
+    where, walks = compared(data, steps, walker.walks(graph.ids[:3], steps))
+    parts = walker.walks(graph.ids[:3], steps[:step])
+    kept = {node_at(*walk, step) for walk in walks}
+    every = {node_at(*walk, step) for walk in parts} if step else set(graph.ids[:3])
+    lost = len(every - kept) if kept and step < len(steps) else 0
+    call = {"seeds": graph.ids[:3], **walking.arguments(steps), "where": where, "show": str(shown)}
+    answer = await read(MemoryBackend(graph.records), **call, topology_only=True, limit=0)
+    said = [note for note in answer.get("notes", ()) if "nowhere" in note]
+    begins = f"{lost} of {len(every)} node{'s' * (len(every) > 1)} at step {step} "
+    assert len(said) == bool(lost)
+    assert not lost or said[0].startswith(begins)
+    ends = await read(MemoryBackend(graph.records), **call, to=graph.ids, limit=0)
+    assert not any("nowhere" in note for note in ends.get("notes", ()))
 
 
 async def test_former_calls_keep_count_distinct_and_its_field():
@@ -343,7 +508,7 @@ async def test_an_intersection_has_facets_of_its_common_nodes():
         call = {"seeds": ["d", "e"], "k": 1, "connect": True, "facets": ["name", "year"]}
         answer = await tool_calls.read(graph, "intersect_subgraphs", **call)
     assert answer["facets"]["year"] == facet([2010])
-    assert answer["facets"]["name"] == facet([None])
+    assert answer["facets"]["name"] == facet(["Alpha"])
 
 
 @pytest.mark.parametrize("detail", [True, False])
@@ -373,14 +538,20 @@ async def test_facets_and_measures_see_the_redacted_record():
     class Redaction:
         @hookimpl
         def redact_metadata(self, metadata):
-            return {name: value for name, value in metadata.items() if name != "year"}
+            return {k: v for k, v in metadata.items() if k not in ("year", "name")}
 
     async with open_graph(MemoryBackend(RECORDS), limits=WHOLE, hooks=[Redaction()]) as graph:
         call = {"seeds": ["d"], **TO_TRIALS, "facets": ["year"], "measure": "max 1.year"}
         answer = await tool_calls.read(graph, "bfs_query", **call)
+        call["measure"] = ["argmax 0.name", "top 2 1.year", "argmin 1.status"]
+        named = await tool_calls.read(graph, "bfs_query", **call)
     assert answer["facets"]["year"] == facet([None] * 3)
     assert [n["measure"] for n in answer["nodes"] if "paths" in n] == [None] * 3
     assert "2010" not in str(answer)
+    assert "Alpha" not in str(named)
+    found = [node["measure"] for node in named["nodes"] if "paths" in node]
+    nodes = [["t1", None]]
+    assert found[0] == [None, None, {"value": "Completed", "nodes": nodes, "count": 1}]
 
 
 async def test_what_is_no_measure_is_refused_before_a_graph_is_read():
@@ -388,7 +559,7 @@ async def test_what_is_no_measure_is_refused_before_a_graph_is_read():
     with pytest.raises(ToolError, match="limit of 1 edge"):
         await answered(few, **TO_TRIALS, measure="max 0.name")
     with pytest.raises(ToolError, match="begins with none of count"):
-        await answered(few, **TO_TRIALS, measure="median 1")
+        await answered(few, **TO_TRIALS, measure="mode 1")
 
 
 async def test_more_pairs_than_the_bound_are_an_error_that_names_paths(monkeypatch):
@@ -415,9 +586,12 @@ def test_values_may_be_numbered_batch_by_batch():
         (["12345678901234567890", 1], {"sum": "12345678901234567891"}),
         ([1e308, 1e-308, -1e308], {"sum": 1e-308}),
         (["1e-999999", 1], {"sum": 1}),
-        ([1, 1.0, "1", "1.00", "+1e0"], {"distinct": 1, "values": [["1", 5]]}),
-        ([True, "true", "True"], {"distinct": 2, "values": [["true", 2], ["True", 1]]}),
-        ([float("nan"), float("nan"), "NaN"], {"distinct": 1, "values": [["NaN", 3]]}),
+        ([1, 1.0, "1", "1.00", "+1e0"], {"distinct": 1, "values": [["1", 5, 1.0]]}),
+        (
+            [True, "true", "True"],
+            {"distinct": 2, "values": [["true", 2, 0.6667], ["True", 1, 0.3333]]},
+        ),
+        ([float("nan"), float("nan"), "NaN"], {"distinct": 1, "values": [["NaN", 3, 1.0]]}),
         ([10**2000, 1], {"distinct": 2, "numbers": 1, "sum": 1}),
         ([1, 2, 3], {"mean": 2}),
         ([1, 1, 2], {"mean": 1.33333333333333}),

@@ -222,7 +222,7 @@ async def test_a_set_above_the_bound_is_counted_and_its_nodes_are_refused():
     graph = Graph(MemoryBackend(records), "", Limits(max_nodes=20), None)
     counted = await tool_calls.read(graph, "bfs_query", seeds=["A:*"], limit=0, facets=["key"])
     assert (counted["seed_count"], counted["node_count"], counted["nodes"]) == (30, 30, [])
-    assert counted["facets"]["key"]["values"] == [["0", 10], ["1", 10], ["2", 10]]
+    assert counted["facets"]["key"]["values"] == [[key, 10, 0.3333] for key in "012"]
     message = "A:\\* has 30 nodes, more than this server's limit of 20 nodes .*limit=0 and facets"
     with pytest.raises(ToolError, match=message):
         await graph.bfs_query(seeds=["A:*"])

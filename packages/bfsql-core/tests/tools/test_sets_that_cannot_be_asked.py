@@ -172,6 +172,6 @@ async def test_an_entity_is_found_by_any_name_and_any_value(odd):
             answer = await graph.bfs_query(seeds=[seed], max_hops=1)
             assert {node["id"] for node in answer.content["nodes"]} == {"n:1", "n:2"}
         answer = await graph.bfs_query(seeds=["A:*"], where=[f"key={value}"], facets=["key"])
-        assert answer.content["facets"]["key"]["values"] == [[odd, 1]]
+        assert answer.content["facets"]["key"]["values"] == [[odd, 1, 1.0]]
         answer = await graph.bfs_query(seeds=["n:2"], path=[f"-to-> {value}"], show="ends")
         assert [node["id"] for node in answer.content["nodes"]] == ["n:1"]

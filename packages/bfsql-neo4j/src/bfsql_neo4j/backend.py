@@ -30,7 +30,7 @@ from bfsql.models.records import (
     edge_label,
 )
 from bfsql.settings import resolve
-from bfsql_neo4j import queries
+from bfsql_neo4j import queries, schema_queries
 from bfsql_neo4j.conditions import node_filter
 from bfsql_neo4j.connection import Reader
 from bfsql_neo4j.cypher import Part, Statement
@@ -167,6 +167,11 @@ class Neo4jBackend(BatchGraphDb):
     async def predicates(self) -> list[str]:
         """The relationship types that occur, sorted, as predicates."""
         return sorted((await self._monitor.refresh()).predicates.values())
+
+    async def keys(self) -> set[str]:
+        """The property keys of the database, of which no node needs to have one any more."""
+        found = await self._reader.one(schema_queries.KEYS)
+        return {key.removesuffix(SUFFIX) for key in found}
 
     # --- batches ------------------------------------------------------------
 

@@ -234,6 +234,10 @@ class PostgresBackend(BatchGraphDb):
         """The columns of names."""
         return self._layout.name_keys
 
+    async def keys(self) -> set[str] | None:
+        """The columns of nodes; None if some hold JSON with keys of its own."""
+        return self._layout.keys
+
     async def metadata_for_nodes_batch(
         self, ids: Sequence[str], keys: Collection[str] | None = None
     ) -> dict[str, Metadata]:

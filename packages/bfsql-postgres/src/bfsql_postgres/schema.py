@@ -447,6 +447,13 @@ class Layout:
         return NameKeys(names, properties)
 
     @cached_property
+    def keys(self) -> set[str] | None:
+        """The keys of nodes; None if some are in JSON."""
+        if any(one.properties for one in self.nodes):
+            return None
+        return {key for one in self.nodes for key, _ in one.metadata}
+
+    @cached_property
     def is_disjoint(self) -> bool:
         """Whether every node is a single row, and its table has one type."""
         return len(self.ids) == len(self.nodes) and all(

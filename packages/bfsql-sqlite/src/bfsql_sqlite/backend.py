@@ -131,6 +131,11 @@ class SqliteBackend(BatchGraphDb):
         """The predicates that occur, sorted."""
         return list(self._schema.predicates)
 
+    async def keys(self) -> Collection[str] | None:
+        """The properties that have a column, if all have one."""
+        properties = self._schema.properties
+        return properties.columns.keys() if properties.are_all else None
+
     def columns(self) -> SqliteIntegerGraph:
         """The graph in integers, as the file stores it."""
         return SqliteIntegerGraph(self._pool, self._schema)

@@ -197,6 +197,9 @@ BACKENDS: dict[str, type[GraphDbInterface]] = {
     "predicates-match: Has a LIMIT on its list of predicates.": eight(
         predicates=after(lambda names, _: names[:1])
     ),
+    "keys-match: Lists the keys of a sample.": memory(
+        keys=after(lambda keys, _: set(sorted(keys)[:1]))
+    ),
     "schema-lists: Lists predicates in lower case, but returns edges as stored.": eight(
         predicates=after(lambda names, _: sorted({name.lower() for name in names}))
     ),

@@ -27,11 +27,18 @@ class Outcome:
 
     Attributes:
         wrong: A description of a wrong answer; None if the answer is right.
+        f1: F1 of the answer, where it is known.
     """
 
     kind: str
     calls: tuple[Call, ...]
     wrong: str | None = None
+    f1: float | None = None
+
+    @property
+    def score(self) -> float:
+        """F1 of the answer; 1 or 0 where it is not known."""
+        return float(self.wrong is None) if self.f1 is None else self.f1
 
 
 @dataclass

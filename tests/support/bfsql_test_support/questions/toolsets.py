@@ -7,16 +7,23 @@ row.
 
 import asyncio
 import json
+import sys
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
+import mcp
+from mcp.client.stdio import StdioServerParameters, stdio_client
 from neo4j import AsyncDriver
 from neo4j.exceptions import DriverError, Neo4jError
 
+from bfsql.call import AnswerFormat
 from bfsql.errors import ToolError
 from bfsql.graph import Graph
 from bfsql_test_support.compact_parser import read
@@ -73,9 +80,11 @@ class Toolset(ABC):
 
     Attributes:
         schema_tool: The tool that a client calls first, once a session; empty if there is none.
+        instructions: What the server of the tools tells a client beside their definitions.
     """
 
     schema_tool: ClassVar[str]
+    instructions: str = ""
 
     def __init__(self) -> None:
         self.calls: list[Call] = []
@@ -210,6 +219,54 @@ class SixTools(Toolset):
         """The number of nodes at which a path ends."""
         answer = await self.bfs(seed, path=list(steps), limit=0, **arguments)
         return int(answer["shown_count"])
+
+
+class ServedTools(Toolset):
+    """Our tools as an MCP client has them: of `bfsql serve`, over stdio.
+
+    Args:
+        client: A client that is connected.
+        listed: The definitions that the server sent.
+    """
+
+    schema_tool = "describe_schema"
+
+    def __init__(self, client: mcp.Client, listed: list[Definition]) -> None:
+        super().__init__()
+        self._client, self._listed = client, listed
+        self.instructions = client.instructions or ""
+
+    @classmethod
+    @asynccontextmanager
+    async def of(
+        cls, graph: Path, description: str, answer_format: AnswerFormat
+    ) -> AsyncIterator[Self]:
+        """A server of a graph file until the context ends.
+
+        Args:
+            graph: The file, by its whole path.
+        """
+        options = ["--graph-description", description, "--answer-format", answer_format]
+        command = ["-m", "bfsql", "serve", str(graph), *options]
+        with TemporaryDirectory(prefix="bfsql-chat-") as folder:  # which has no bfsql.toml
+            parameters = StdioServerParameters(command=sys.executable, args=command, cwd=folder)
+            async with mcp.Client(stdio_client(parameters)) as client:
+                tools = (await client.list_tools()).tools
+                listed = [Definition(t.name, t.description or "", t.input_schema) for t in tools]
+                yield cls(client, listed)
+
+    def definitions(self) -> list[Definition]:
+        return self._listed
+
+    async def _answer(self, tool: str, arguments: Mapping[str, Any]) -> str:
+        try:
+            answer = await self._client.call_tool(tool, dict(arguments))
+        except mcp.MCPError as error:
+            raise CallRefused(str(error)) from error
+        text = "".join(block.text for block in answer.content if block.type == "text")
+        if answer.is_error:
+            raise CallRefused(text)
+        return text
 
 
 class CypherTools(QueryTools):

@@ -36,7 +36,7 @@ TEXTS = {
     "path": ["-p->{%s}", "-p->{1,%s}", "-->{%s,%s} T[n>%s]"],
     "along": ["-p->{%s}", "-p-> T[n<%s]"],
     "where": ["n>=%s", "n=%s|1", "T.n<%s", "-p-> >= %s", "%s -p-> T >= %s", "%s != 0", "%s.n>1"],
-    "measure": ["count %s", "max %s.n"],
+    "measure": ["count %s", "max %s.n", "top %s 1.n"],
     "facets": ["n:%s", "%s.n"],
     "sort_by": ["%s.n", "-%s"],
     "show": ["%s"],

@@ -248,6 +248,14 @@ class GraphDbInterface(ABC):
         """
         return NO_NAME_KEYS
 
+    async def keys(self) -> Collection[str] | None:
+        """All keys of the metadata of nodes, if they are known exactly; None otherwise.
+
+        They tell a name with a sign in it, such as `a - b`, from an expression, and a property from
+        a text. A sample of the graph is not enough.
+        """
+        return None
+
     def columns(self) -> IntegerGraph | None:
         """The graph in integers, for one call; None if the store has no such form.
 

@@ -29,6 +29,8 @@ BRACKETS = re.compile(r"[^\s\"{\[|=\]][^\s|=\]]*")
 LINE = re.compile(r"[^\s\"{\[].*")
 """Patterns of text written unquoted in a row, in braces, in brackets and on its own line."""
 _COUNTED = re.compile(r"[^\s\",;]+")
+_WORDS = re.compile(r"[^\s\"{\[|=,]([^\"|=,\n]*[^\s\"|=,])?")
+_NAMED = re.compile(r"[^\s\"|=()]([^\"|=()\n]*[^\s\"|=()])?")
 _KEYWORD = re.compile(
     r"((?i:note|missing)|results|edges|node_counts|along|provenance|graph_description"
     r"|tool_usage_notes|entity_types|predicates|relations_from):( |\Z)|\w+ \(\d+\):|taken by name\Z"
@@ -67,6 +69,21 @@ def values(contents: Sequence[Any], bare: re.Pattern[str] = LINE) -> list[str]:
         case kinds if kinds == {str} and _are_lines(contents, _lines_of(bare.pattern)):
             return list(contents)
     return [value(one, bare) for one in contents]
+
+
+def best(content: Any) -> Any:
+    """The nodes of `argmax`, `argmin` or `top` as a text; any other value as it is."""
+    if isinstance(content, list):
+        return ", ".join(f"{_at(*node)}: {value(one, _WORDS)}" for one, *node in content)
+    if not isinstance(content, dict):
+        return content
+    nodes = ", ".join(_at(*node) for node in content["nodes"])
+    more = f" of {content['count']}" if content["count"] > len(content["nodes"]) else ""
+    return f"{nodes}{more}: {value(content['value'], _WORDS)}"
+
+
+def _at(id_: str, text: str | None) -> str:
+    return name(id_) if text is None else f"{name(id_)} ({name(text, _NAMED)})"
 
 
 def _are_lines(texts: Sequence[str], pattern: re.Pattern[str]) -> bool:

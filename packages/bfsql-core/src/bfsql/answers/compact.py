@@ -30,7 +30,9 @@
     arrow   = "<-" name "-" | "-" name "->" | "-" name "-"
     columns = (" {}" | " " column ("|" column)*)?
     column  = key ("=" value)?
-    cell    = value? | key "=" value
+    cell    = value? | key "=" value          a value of argmax and its kind is the text of a best
+    best    = at (", " at)* (" of " number)? ": " value | at ": " value (", " at ": " value)*
+    at      = name (" (" text ")")?
 
 The heading of a table has the type and the fields of its nodes in brackets, followed by the
 metadata keys; a value that all rows share appears there. A row has the id, the type if the heading
@@ -45,16 +47,17 @@ id; where it occurs first also its metadata in braces, with the type if the head
 has `*`; `undecided` lists the nodes on walks that are so. `seeds` are the ids after `from`.
 Whatever was taken for a name is a note. `edges 0 of` stands for those of a neighbourhood of which
 no edge is listed, `count` for `shown` where no node is. The fields of measures are headed by their
-texts. `missing` is a note on what the answer lacks; without one, with nothing to continue, and
-without an offset in the call, the answer is `complete`.
+texts; `argmax` and `argmin` have nodes with one value, and behind `of` their number if not all are
+listed, `top` a value for each node. `missing` is a note on what the answer lacks; without one, with
+nothing to continue, and without an offset in the call, the answer is `complete`.
 
 What the caller knows or can see is left out: `hops` with a path, with `shortest` or for a set
 itself, whose `seeds` are then its nodes; the counts of the whole answer where a path shows nodes
 and no edges (`limit=0` has them); the sum of several types on a path; `edges 0`; the limit
 of the next page, which is the number of rows; `paths` if all nodes are shown and have the same
-number, unless the call sorts by it; a `score` of null; of facets `missing 0` and `other_values`,
-which is `distinct` less the number of values. `along` of one step is the step alone. `shortest` is
-the note on the lengths of connections.
+number, unless the call sorts by it; a `score` of null; of facets `missing 0`, shares and
+`other_values`, which is `distinct` less the number of values. `along` of one step is the step
+alone. `shortest` is the note on the lengths of connections.
 
 `schema_summary` is the two tallies; one that makes up its total omits its number. Types and
 predicates that `node_counts` or the lines of `relations` name are not listed again. A name, key,
@@ -73,6 +76,7 @@ from bfsql import call
 from bfsql.answers.cells import (
     LinkedEdge,
     TableRow,
+    best,
     leading,
     links,
     name,
@@ -312,7 +316,7 @@ def _field(key: str, content: Any) -> str:
 def _facet(label: str, facet: Mapping[str, Any]) -> str:
     hidden = ("values", "other_values", *(() if facet["missing"] else ("missing",)))
     numbers = (f"{key} {value(n, _COMMON)}" for key, n in _without(facet, hidden).items())
-    common = ", ".join(f"{name(text, _COMMON)} {count}" for text, count in facet["values"])
+    common = ", ".join(f"{name(text, _COMMON)} {count}" for text, count, *_ in facet["values"])
     return f"facet {name(label)}: {', '.join(numbers)}" + (f"; {common}" if common else "")
 
 
@@ -327,7 +331,7 @@ def _with_measures(node: Mapping[str, Any], texts: Sequence[str]) -> Mapping[str
     if "measure" not in node:
         return node
     numbers = node["measure"] if len(texts) > 1 else [node["measure"]]
-    return _without(node, ("measure",)) | dict(zip(texts, numbers, strict=True))
+    return _without(node, ("measure",)) | dict(zip(texts, map(best, numbers), strict=True))
 
 
 def _edge(edge: Mapping[str, Any], labels: Mapping[str, str], metadata: Any) -> LinkedEdge:

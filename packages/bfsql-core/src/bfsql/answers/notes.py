@@ -16,6 +16,7 @@ from bfsql import call
 from bfsql.answers.clean import clean_text
 from bfsql.errors import listing
 from bfsql.models import COMPARE, DeadEnd, Omission, Outline, RelationCondition, ScopedRelation
+from bfsql.models.expression import Computed
 from bfsql.models.quotation import SHOWN, excerpt, listed, plain, quoted
 
 
@@ -277,14 +278,20 @@ def relation_notes(
         of = listed(sorted(scoped.types or ()))
         yield f"where: {excerpt(scoped.text)} removed nothing, since no node of {of} was reached."
     for text, count in unlike.items():
-        yield not_compared(count, text)
+        yield not_compared(count, text, computed=isinstance(text, Computed))
 
 
-def not_compared(count: int | None, text: str) -> str:
-    """The note on values of another kind than a condition's.
+def not_compared(count: int | None, text: str, *, computed: bool = False) -> str:
+    """The note on values of another kind than a condition's, or on expressions without a value.
 
     Their number is None if it is unknown, and negative if it is unknown whether there are any.
     """
+    if computed:
+        some = "some" if count is None or count < 0 else f"{count:,}"
+        return (
+            f"{quoted(text)} has no value for {some} of what was compared, which do "
+            "not meet it: a part is missing, is no number, or is divided by 0."
+        )
     if count is not None and count < 0:
         return (
             f"Values that cannot be compared with {quoted(text)} were not counted, because the "

@@ -18,6 +18,7 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args, get_origin
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
 
 from bfsql.models import MAX_ALONG, MAX_HOPS
+from bfsql.models.facet import TIES
 from bfsql.models.matching import MatchClass
 
 Notes = Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)]
@@ -26,6 +27,12 @@ Notes = Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)
 Count = Annotated[int, Field(ge=0)]
 MeasureValue: TypeAlias = int | float | str | None
 """A number; text where a property has none; null where there is no value."""
+NodeName = Annotated[list[str | None], Field(min_length=2, max_length=2)]
+"""The id of a node, and its name or null."""
+TopNodes = Annotated[
+    list[Annotated[list[MeasureValue], Field(min_length=3, max_length=3)]], Field(min_length=1)
+]
+"""What `top` found: value, id, and name or null; the best first."""
 Depth = Annotated[int, Field(ge=1, le=MAX_HOPS)]
 OPTIONAL_LIST: Any = Field(default=[], validate_default=False)
 _NOT_STATED: Any = Field(default=None, validate_default=False)
@@ -64,13 +71,23 @@ class ViaNode(AnswerNode):
     via: Literal[True]
 
 
+class BestNodes(StrictModel):
+    """What `argmax` or `argmin` found."""
+
+    value: MeasureValue
+    nodes: Annotated[list[NodeName], Field(min_length=1, max_length=TIES)]
+    """The nodes that have the value, by id."""
+    count: Annotated[int, Field(ge=1)]
+    """Number of all nodes that have it."""
+
+
 class ShownNode(AnswerNode):
     """A node that the page of a path counts."""
 
     paths: Count
     distinct: Count = 0
     """Only with `count_distinct`."""
-    measure: MeasureValue | list[MeasureValue] = None
+    measure: MeasureValue | BestNodes | TopNodes | list[MeasureValue | BestNodes | TopNodes] = None
     """Only with `measure`: the number, or a list where several are requested."""
 
 
@@ -123,8 +140,14 @@ class Facet(StrictModel):
     mean: MeasureValue = None
     sum: MeasureValue = None
     """Absent where no value is a number; rounded where no JSON number has all digits."""
-    values: list[Annotated[list[str | int], Field(min_length=2, max_length=2)]]
-    """The most common values, each with its number."""
+    p10: MeasureValue = None
+    p25: MeasureValue = None
+    p50: MeasureValue = None
+    p75: MeasureValue = None
+    p90: MeasureValue = None
+    """Percentiles of the numbers; only where not all values are listed."""
+    values: list[Annotated[list[str | int | float], Field(min_length=2, max_length=3)]]
+    """The most common values, each with its number and, where all are listed, its share."""
     other_values: Count = 0
     """Different values that are not listed; absent if there are none."""
 

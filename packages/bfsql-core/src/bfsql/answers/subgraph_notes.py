@@ -19,6 +19,7 @@ from bfsql.answers.notes import (
     ways_on,
     were,
 )
+from bfsql.errors import listing
 from bfsql.models import (
     MAX_ALONG,
     MOST_PATHS,
@@ -29,6 +30,7 @@ from bfsql.models import (
     IntersectionResult,
 )
 from bfsql.models.comparison import is_unordered, number_in
+from bfsql.models.expression import Computed
 from bfsql.models.facet import MOST_VALUES
 from bfsql.models.quotation import SHOWN, listed, plain, quoted
 
@@ -47,7 +49,7 @@ def subgraph_notes(
         own += _pages(result, bound)
     else:
         own = [*_traversal(facts, "k"), *_cut_by_type(facts, bound)]
-    own += [*_conditions(facts), *_order(facts)]
+    own += [*_conditions(facts), *_comparisons(facts), *_order(facts)]
     if result.facets or facts.measures:
         own += [*_measures(facts), *_facets(result, bound)]
     return [*own, *_detail(facts, bound), *left_out(facts.omissions)]
@@ -97,6 +99,13 @@ def _walks(result: BfsResult, bound: SizeBound) -> Iterator[str]:
         return
     if not result.node_count and result.seed_count != 0:
         yield from _nothing_found(result, shown.dead_end)
+    if result.facts.lost and not result.offset:
+        step = 0 if shown.rows is not None else shown.step
+        lost, every = result.facts.lost
+        yield (
+            f"{lost} of {counted(every, 'node')} at step {step} {'leads' if lost == 1 else 'lead'} "
+            'nowhere: no walk there is complete. "no -p-> TYPE" in where finds such nodes.'
+        )
     if shown.walks == "too large":
         cure = "Raise max_tokens, or name" if bound.cure else "Name"
         yield Missing(
@@ -173,6 +182,10 @@ def _pages(result: BfsResult, bound: SizeBound) -> Iterator[Note]:
         )
     elif shown and end < total:
         yield NextPage(what, result.offset + 1, end, total, result.limit or shown)
+    if facts.tied and facts.order is not None:
+        key, have = facts.order.key, "has" if facts.tied == 1 else "have"
+        same = quoted(key) if " " in key else plain(key)
+        yield f"sort_by: the next {facts.tied} {have} the same {same}."
     if facts.edges_to_earlier:
         yield Missing(
             f"{counted(facts.edges_to_earlier, 'edge')} "
@@ -203,10 +216,25 @@ def _condition(facts: ConditionTally) -> Iterator[str]:
     scope = None if one.scope is None else plain(one.scope)
     if one.scope is not None and one.scope != one.written_scope:
         yield f"where: read {quoted(one.written_scope or '')} as {quoted(one.scope)}."
+    yield from _effect(facts, scope)
+    texts = filter(is_unordered, one.values if one.operator in ("<", "<=", ">", ">=") else ())
+    if (text := next(texts, None)) is not None and number_in(text) is None:
+        yield f"where: {one.excerpt}{_as_text(text)}"
+    if facts.unlike:
+        computed = isinstance(one.key, Computed)
+        yield f"where: {not_compared(facts.unlike, one.text, computed=computed)}"
+
+
+def _effect(facts: ConditionTally, scope: str | None) -> Iterator[str]:
+    """A note on a condition that nothing meets, or that removed nothing."""
+    one = facts.condition
     if not facts.applied:
         thing = "node" if one.predicate is None else "edge"
         of = "" if scope is None else f" of {scope}"
         yield f"where: {one.excerpt} removed nothing, since no {thing}{of} was reached."
+    elif isinstance(one.key, Computed):
+        if facts.had and not facts.met:
+            yield f"where: nothing reached meets {one.excerpt}."
     elif not facts.had and facts.hidden:
         yield (
             f"where: traversals leave {quoted(one.key)} out of edges, so {one.excerpt} counts it "
@@ -226,11 +254,22 @@ def _condition(facts: ConditionTally) -> Iterator[str]:
         further = f" and {facts.further_values} more" if facts.further_values else ""
         found = f" Values found: {values}{further}." if values else ""
         yield f"where: nothing reached meets {one.excerpt}.{found}"
-    texts = filter(is_unordered, one.values if one.operator in ("<", "<=", ">", ">=") else ())
-    if (text := next(texts, None)) is not None and number_in(text) is None:
-        yield f"where: {one.excerpt}{_as_text(text)}"
-    if facts.unlike:
-        yield f"where: {not_compared(facts.unlike, one.text)}"
+
+
+def _comparisons(facts: AnswerGaps) -> Iterator[str]:
+    """Notes on expressions over two steps, and on conditions on measures."""
+    for text, count in facts.valueless:
+        if count:
+            yield (
+                f"where: {quoted(text)} has no value for {counted(count, 'pair')} of nodes on "
+                "walks, which do not meet it: a part is missing, is no number, or is divided by 0."
+            )
+    if facts.below is not None:
+        gone, every = facts.below
+        yield (
+            f"where: {gone} of {counted(every, 'shown node')} {were(gone)} removed, whose measures "
+            "do not meet it; counts of nodes, edges and walks are those before."
+        )
 
 
 def _order(facts: AnswerGaps) -> Iterator[str]:
@@ -266,6 +305,13 @@ def _measures(facts: AnswerGaps) -> Iterator[str]:
             yield f"measure: {text} leaves out {counted(one.texts, 'value')} stored as text."
         if one.unordered is not None:
             yield f"measure: {text}{_as_text(one.unordered)}"
+        elif one.by_text:
+            yield f"measure: {text} goes by the order of text."
+        if one.cut:
+            yield (
+                f"measure: {text} leaves out nodes with the last of its values for "
+                f"{counted(one.cut, 'shown node')}."
+            )
 
 
 def _properties(properties: Sequence[str]) -> str:
@@ -286,12 +332,17 @@ def _facets(result: BfsResult | IntersectionResult, bound: SizeBound) -> Iterato
             most = min(one.distinct, MOST_VALUES)
             all_or_more = "all" if most == one.distinct else "more"
             yield Missing(
-                f"facets: {key} has {one.distinct} different values, of which the {shown} most "
-                f"common are shown; {quoted(f'{label}:{most}')} shows {all_or_more}."
+                f"facets: {key} shows {shown} of {one.distinct} values, the most common; "
+                f"{quoted(f'{label}:{most}')} shows {all_or_more}."
             )
-    cut = [label for label, one in result.facets.items() if one.cut]
+    cut = [
+        f"{quoted(label)} ({len(one.common)} of {one.distinct} values)"
+        for label, one in result.facets.items()
+        if one.cut
+    ]
     if cut:
-        yield Missing(f"facets: fewer values than requested fit {bound.name} for {listed(cut)}.")
+        which = listing(cut, SHOWN)
+        yield Missing(f"facets: fewer values than requested fit {bound.name} for {which}.")
 
 
 def _detail(facts: AnswerGaps, bound: SizeBound) -> Iterator[str]:

@@ -34,7 +34,7 @@ from bfsql.models import (
     ShownNodes,
     Subgraph,
 )
-from bfsql.models.facet import FacetSummary, Value
+from bfsql.models.facet import Best, FacetSummary, MeasureValue, Value
 from bfsql.models.json_values import exact_integer, json_number
 
 if TYPE_CHECKING:
@@ -255,7 +255,7 @@ def _add_numbers(nodes: Iterable[Document], shown: ShownNodes) -> None:
             if shown.measures:
                 value = shown.measures[i]
                 node["measure"] = (
-                    list(map(_value, value)) if isinstance(value, list) else _value(value)
+                    list(map(_measure, value)) if isinstance(value, list) else _measure(value)
                 )
 
 
@@ -270,10 +270,24 @@ def _facet(one: FacetSummary) -> Document:
             "max": _value(one.maximum),
             "mean": _value(one.mean),
             "sum": _value(one.total),
-            "values": [[clean_text(text), count] for text, count in one.common],
+            **({} if one.is_whole else {key: _value(n) for key, n in one.percentiles.items()}),
+            "values": [
+                [clean_text(text), count, *([round(count / one.items, 4)] if one.is_whole else ())]
+                for text, count in one.common
+            ],
             "other_values": one.distinct - len(one.common) or None,
         }
     )
+
+
+def _measure(value: MeasureValue) -> Any:
+    """A number, or the nodes of `argmax` and its kind with the values at which they stand."""
+    if not isinstance(value, Best):
+        return _value(value)
+    nodes = [[i, None if name is None else clean_text(name)] for i, name in value.named]
+    if value.ties is None:
+        return [[_value(one), *node] for one, node in zip(value.values, nodes, strict=True)]
+    return {"value": _value(value.value), "nodes": nodes, "count": value.ties}
 
 
 def _value(value: Value) -> int | float | str | None:

@@ -156,6 +156,7 @@ class CachedGraphDb(NormalizedBackend):
     entity_types = _cached_method(NormalizedBackend.entity_types, "_schema", keep=tuple, give=list)
     predicates = _cached_method(NormalizedBackend.predicates, "_schema", keep=tuple, give=list)
     comprehensive = _cached_method(NormalizedBackend.comprehensive, "_schema", keep=bool)
+    keys = _cached_method(NormalizedBackend.keys, "_schema")
     next_steps = _cached_method(NormalizedBackend.next_steps, "_schema", keep=str)
     outline = _cached_method(NormalizedBackend.outline, "_schema")
 

@@ -11,15 +11,18 @@ from rich.table import Table
 from rich.text import Text
 
 from bfsql.answers import Answer
+from bfsql.answers.cells import best
 from bfsql.answers.notes import counted
 from bfsql.cli.render import cell, grid, plain, print_lines, table
 from bfsql.cli.tree import EdgeTree
 from bfsql.graph import NO_DESCRIPTION
+from bfsql.models.facet import PERCENTILES
+from bfsql.query.properties import measure_label
 
 _MOST_PROPERTIES = 3
 """Number of properties in a table for which no `--fields` are given."""
 _WITH_COUNT = re.compile(r"(.*) \((\d+)\)", re.DOTALL)
-_SUMMARY_OF_FACET = ("missing", "distinct", "numbers", "min", "max", "mean", "sum")
+_SUMMARY_OF_FACET = ("missing", "distinct", "numbers", "min", "max", "mean", "sum", *PERCENTILES)
 _OF_ANSWER = ("id", "entity_type", "name", "notes", "edges", "provenance")
 """Fields of an entity that are not properties in a list of them."""
 
@@ -66,7 +69,7 @@ class _Subgraph:
         self.content = content
         self.arguments = arguments
         self.sorted_by = str(arguments.get("sort_by", "")).lstrip("+-")
-        self.fields = _texts(arguments.get("fields"))
+        self.fields = list(map(measure_label, _texts(arguments.get("fields"))))
         self.names = {node["id"]: _name(node) for node in content["nodes"]}
         self.is_table = bool(self.sorted_by) or not content["edges"]
         self.nodes: list[dict[str, Any]] = content["nodes"]
@@ -125,7 +128,7 @@ class _Subgraph:
 
     def _columns(self) -> tuple[list[str], list[list[object]]]:
         """Heads and rows of the nodes, without empty columns."""
-        measures = _texts(self.arguments.get("measure"))
+        measures = self.content.get("measure", ())
         records = [_record(node, measures) for node in self.nodes]
         types = {node["entity_type"] for node in self.nodes}
         is_counted = "paths" in self.nodes[0]
@@ -138,7 +141,7 @@ class _Subgraph:
     def _label(self, node: Mapping[str, Any]) -> Text:
         """A node in a tree: its name, what was asked about it, and its id."""
         id_, name = node["id"], self.names[node["id"]]
-        record = _record(node, _texts(self.arguments.get("measure")))
+        record = _record(node, self.content.get("measure", ()))
         keys = [
             *record.keys()
             - {"id", "type", "name", "paths", "via"}
@@ -183,8 +186,9 @@ def _facet(label: str, facet: Mapping[str, Any]) -> Iterator[RenderableType]:
     yield Text.assemble(plain(label, "bold"), plain(f": {facet['count']} values, {facts}"))
     if values := facet["values"]:
         others = facet.get("other_values", 0)
-        rows = [*values, *([(f"{others} other values", "")] if others else [])]
-        yield table(("value", "number"), rows)
+        rows = [(*row[:2], *(f"{100 * share:.2f} %" for share in row[2:])) for row in values]
+        rows += [(f"{others} other values", "")] if others else []
+        yield table(("value", "number", "share")[: len(rows[0])], rows)
 
 
 def _record(node: Mapping[str, Any], measures: Sequence[str] = ()) -> dict[str, Any]:
@@ -194,8 +198,8 @@ def _record(node: Mapping[str, Any], measures: Sequence[str] = ()) -> dict[str, 
     record["type"] = record.pop("entity_type")
     if "measure" in record:
         values = record.pop("measure")
-        values = values if isinstance(values, list) else [values]
-        record |= dict(zip(measures, map(_short_number, values), strict=False))
+        values = values if len(measures) > 1 else [values]
+        record |= dict(zip(measures, map(_short_number, map(best, values)), strict=False))
     return record
 
 

@@ -9,7 +9,16 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterator, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import aclosing
 from dataclasses import replace
 from decimal import Decimal
@@ -24,13 +33,16 @@ from bfsql.abc import GraphDbInterface, NormalizedBackend
 from bfsql.arrays import are_named, at, distinct_numbers
 from bfsql.engine.plan import Query
 from bfsql.engine.properties import Part, Properties, Tally, Values, properties_of
+from bfsql.engine.step_values import StepTests
 from bfsql.engine.thresholds import MOST_VALUES
 from bfsql.integers import BoolArray, IntArray, IntegerGraph, Ring
 from bfsql.models import ConditionTally, Path, PathQuery, RelationCondition, ScopedRelation
 from bfsql.models.condition import Condition
+from bfsql.models.expression import Computed, base_keys
 from bfsql.models.spelling import KnownNames
+from bfsql.query.expressions import may_compute
 from bfsql.query.properties import condition
-from bfsql.query.vocabulary import Names
+from bfsql.query.vocabulary import NOTHING_COMPUTED, Names
 from bfsql.workers import off_loop
 
 Subject: TypeAlias = tuple[str, str | None, int | None]
@@ -44,15 +56,25 @@ RelationFilter: TypeAlias = Callable[[IntArray, IntArray, RelationCondition], Aw
 """Which of some nodes, whose types follow, meet a condition on relations."""
 
 
-async def names_of(db: GraphDbInterface) -> Names:
-    """The types and predicates that a graph lists, and its keys that mean `name`.
+async def names_of(
+    db: GraphDbInterface,
+    texts: Iterable[str] = (),
+    computed: Mapping[str, Computed] = NOTHING_COMPUTED,
+) -> Names:
+    """What the properties in some texts may be called.
+
+    Args:
+        db: The graph; the keys of its nodes are asked for only where they matter.
+        texts: The texts.
+        computed: The expressions that the call gives a name.
 
     Raises:
         TimeoutError: The deadline passed.
     """
     async with call.time_limit():
         lists = await asyncio.gather(db.entity_types(), db.predicates())
-    return Names(*lists, db.name_keys())
+        keys = await db.keys() if any(map(may_compute, texts)) else None
+    return Names(*lists, db.name_keys(), keys, computed)
 
 
 class Conditions:
@@ -121,6 +143,11 @@ class Conditions:
             self._conditions = self._read()
 
     @property
+    def step_tests(self) -> StepTests:
+        """Tests the walks of the call by comparisons of steps."""
+        return StepTests(self._db, self._stripped)
+
+    @property
     def reads_types(self) -> bool:
         """Whether `keeps_nodes` uses the types of nodes."""
         named = any(one.type is not None for one in self._conditions)
@@ -180,6 +207,7 @@ class Conditions:
         active = [c for c in self._conditions if self._about_edges(c, step)]
         places = np.flatnonzero(_about(active, ring.predicates, names))
         keys = {c.key for c in active} - self._stripped
+        keys = {key for key in keys if self._stripped.isdisjoint(base_keys({key}))}
         read = properties_of(self._db, self._columns, at(ring, places), keys)
         meet = partial(self._meet, active, names)
         return await _filtered(kept, places, ring.predicates, read, meet, len(active))
@@ -230,7 +258,8 @@ class Conditions:
 
     def _spares(self, one: Condition) -> bool:
         """Whether a condition keeps nodes and edges without the property."""
-        return one.scope is None and self._steps is None
+        # An expression without a value meets no condition (`protocol.md` 39).
+        return one.scope is None and self._steps is None and not isinstance(one.key, Computed)
 
 
 def _conditions_of_steps(path: Path | None) -> Iterator[Condition]:

@@ -22,12 +22,13 @@ from bfsql.engine.connect import ShortestPathSearch, connected, edges_among, int
 from bfsql.engine.facets import with_facets
 from bfsql.engine.measure import measured
 from bfsql.engine.numbered import columns_of
+from bfsql.engine.order_statistics import with_names
 from bfsql.engine.pages import Pages
 from bfsql.engine.path import PathReader, walk_table
 from bfsql.engine.patterns import PatternSearch
 from bfsql.engine.plan import Bounds, Kind, Plan, Query
 from bfsql.engine.rows import RowPages, WalkList
-from bfsql.engine.table import AnswerTable, count_of, in_order_of
+from bfsql.engine.table import AnswerTable, count_of, in_order_of, with_measures
 from bfsql.engine.thresholds import ENDS_A_START, FEW_STARTS
 from bfsql.engine.traverse import select, traverse
 from bfsql.errors import EntitiesNotListed, SetTooLarge
@@ -43,8 +44,10 @@ from bfsql.models import (
     RelationCondition,
     ScopedRelation,
 )
-from bfsql.query.properties import DISTINCT
+from bfsql.query.expressions import may_compute
+from bfsql.query.properties import DISTINCT, computed_fields
 from bfsql.query.vocabulary import Names
+from bfsql.workers import off_loop
 
 Finding: TypeAlias = tuple[AnswerTable, bool]
 """A table, and whether no bound cut it off, so that later calls may use it."""
@@ -112,16 +115,29 @@ class Executor:
                 distinct = table.numbers[count_of(query.count_distinct)]
                 table = replace(table, numbers={**table.numbers, DISTINCT: distinct})
             if query.measure:
-                table = await measured(self._db, table, query, stripped=self._stripped)
+                of_call = self._db, table, query
+                most = self.bounds.edges
+                table = await measured(*of_call, most=most, stripped=self._stripped)
+                table = await off_loop(table.size, partial(with_measures, table, query.having))
             if query.row_step is not None and table.walks is not None:
                 listed = table.walks.nodes_of(query.shown_step)  # rows go by those of another step
         if query.sort_by is not None:
-            table = await in_order_of(self._db, table, query.sort_by)
+            names = await self._sort_names(table, query)
+            table = await in_order_of(self._db, table, query, names)
+        if isinstance(query, PathQuery) and query.measure:
+            table = await with_names(self._db, table, query)
         if query.facets:
             table = await with_facets(
                 self._db, query, table, listed=listed, stripped=self._stripped
             )
         return table
+
+    async def _sort_names(self, table: AnswerTable, query: Query) -> Names:
+        """What an expression of `sort_by` may name."""
+        computed = computed_fields(query.fields)
+        if query.sort_by is None or not (computed or may_compute(query.sort_by)):
+            return Names((), ())
+        return table.names(await names_of(self._db, [query.sort_by], computed))
 
     async def pages(self, query: Query, table: AnswerTable) -> list[Pages]:
         """The pages of an answer, in the kinds that it may have: the fuller ones first."""
@@ -229,7 +245,10 @@ class Executor:
             conditions=conditions,
             bounds=self.bounds,
         )
-        return await walk_table(reader, plan.query, conditions, self.bounds)
+        table, is_whole = await walk_table(reader, plan.query, conditions, self.bounds)
+        if plan.targets is not None and plan.filters is None:  # the call says where walks end
+            table = replace(table, facts=replace(table.facts, lost=None))
+        return table, is_whole
 
     async def _last_set(self, plan: Plan) -> NodeSet | None:
         """The nodes at which walks may end by the conditions of the last step on properties.
@@ -257,7 +276,9 @@ class Executor:
     async def _conditions(self, query: Query) -> Conditions:
         """The filters of a query on this graph."""
         self.idle.update(one for one in query.relations if one.types)
-        names = await names_of(self._db) if query.where else Names((), ())
+        names = Names((), ())
+        if query.where:
+            names = await names_of(self._db, query.where, computed_fields(query.fields))
         of_call = self._db, self.columns, query, names, self.meeting
         return Conditions(*of_call, idle=self.idle, stripped=self._stripped)
 

@@ -20,6 +20,7 @@ from bfsql import call
 from bfsql.abc import GraphDbInterface
 from bfsql.arrays import at, distinct_numbers
 from bfsql.engine.conditions import names_of
+from bfsql.engine.order_statistics import LONGEST, percentiles
 from bfsql.engine.pages import order_of_edges
 from bfsql.engine.plan import Query
 from bfsql.engine.properties import LOOKED_AT, Column, common_keys, property_columns
@@ -35,11 +36,8 @@ from bfsql.models.json_values import MAX_BITS
 from bfsql.models.merge import fold
 from bfsql.models.quotation import quoted
 from bfsql.models.spelling import KnownNames
-from bfsql.query.properties import facet
+from bfsql.query.properties import computed_fields, facet
 from bfsql.workers import off_loop
-
-_LONGEST = 200
-"""Characters of a value that are shown."""
 
 
 def facet_summary(column: Column, most: int = VALUES) -> FacetSummary:
@@ -77,7 +75,8 @@ def facet_summary(column: Column, most: int = VALUES) -> FacetSummary:
         *ends,
         MEAN.divide(total, items) if items else None,
         total if items else None,
-        tuple((shorten(shown_as(value), _LONGEST), -n) for n, _, value in sorted(common)[:most]),
+        percentiles(numbers),
+        tuple((shorten(shown_as(value), LONGEST), -n) for n, _, value in sorted(common)[:most]),
         unordered,
     )
 
@@ -101,7 +100,7 @@ def _ends(counts: Mapping[Any, int]) -> tuple[tuple[Any, Any], str | None]:
     if not counts or not isinstance(next(iter(counts)), str):
         return (min(counts, default=None), max(counts, default=None)), None
     ordered = list(map(order_of_text, call.checked(counts)))
-    ends = [shorten(end(ordered)[1], _LONGEST) for end in (min, max)]
+    ends = [shorten(end(ordered)[1], LONGEST) for end in (min, max)]
     return (ends[0], ends[1]), unordered_text(counts)
 
 
@@ -178,7 +177,7 @@ async def with_facets(
     if not isinstance(query, IntersectionQuery) and query.offset:
         return table
     counted = table if listed is None else replace(table, listed=listed)
-    names = table.names(await names_of(db))
+    names = table.names(await names_of(db, query.facets, computed_fields(query.fields)))
     steps = None if table.walks is None else table.walks.steps
     wanted = [facet(text, names, steps) for text in query.facets]
     scopes: defaultdict[ScopedProperty, list[Facet]] = defaultdict(list)

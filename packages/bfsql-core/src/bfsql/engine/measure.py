@@ -11,7 +11,7 @@ bound.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial
@@ -22,25 +22,35 @@ import numpy as np
 
 from bfsql import call
 from bfsql.abc import GraphDbInterface
-from bfsql.arrays import LongArray, at, concatenated, distinct_numbers, places_of, ranges, runs
-from bfsql.engine.arcs import Junction, united
+from bfsql.arrays import (
+    NO_HANDLES,
+    LongArray,
+    at,
+    concatenated,
+    distinct_numbers,
+    places_of,
+    ranges,
+    runs,
+)
+from bfsql.engine.arcs import Arcs, Junction, united
 from bfsql.engine.conditions import names_of
+from bfsql.engine.expressions import Evaluation, PartValues
 from bfsql.engine.facets import known_properties, order_of_text, refuse_stripped
-from bfsql.engine.properties import property_columns
-from bfsql.engine.table import AnswerTable, count_of
+from bfsql.engine.order_statistics import Pairs, best, medians
+from bfsql.engine.properties import Values, property_columns
+from bfsql.engine.step_values import StepValues
+from bfsql.engine.table import AnswerTable, Numbers, count_of, plain_values
 from bfsql.engine.thresholds import BUSY, MOST_PAIRS, PAIR_BYTES, PAIRS
-from bfsql.engine.walks import Walks
+from bfsql.engine.walks import Stops, Walks, paired
 from bfsql.errors import NodesUncounted, ToolError, bad_value
-from bfsql.integers import IntArray, Ring
+from bfsql.integers import BoolArray, IntArray, Ring
 from bfsql.models import MeasureSummary, PathQuery
 from bfsql.models.comparison import Number, number_of, shown_as, unordered_text
-from bfsql.models.facet import EXACT, MEAN, Measure, Value
+from bfsql.models.expression import Computed
+from bfsql.models.facet import BEST, EXACT, MEAN, Best, Function, Measure, MeasureValue, Value
 from bfsql.models.quotation import quoted
-from bfsql.query.properties import MEASURE, measure
+from bfsql.query.properties import MEASURE, computed_fields, measures
 from bfsql.workers import off_loop
-
-Pairs = tuple[LongArray, LongArray]
-"""Numbers of sources and the arcs or nodes that they reach, each pair once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +92,44 @@ class Waypoints:
         own = np.split(np.where(number < count, number, -1), np.cumsum(sizes)[:-1])[1:]
         return cls(step, step - 1, count, dict(zip(layers, own, strict=True)))
 
+    @classmethod
+    def at_all(cls, walks: Walks, step: int, *, edges: bool) -> tuple[Self, Stops]:
+        """All nodes or edges of a step, in the graph of pairs if walks are taken in one.
+
+        Args:
+            walks: The walks.
+            step: The step.
+            edges: Whether an edge and the node it reaches count together.
+        """
+        if edges:
+            layers = walks.layers_of(step)
+            coded = concatenated([walks.arcs[n].coded for n in layers])
+            order, new = runs(coded, walks.size)
+            number = np.empty(len(order), np.int64)
+            number[order] = np.cumsum(new) - 1
+            arcs = Arcs.decoded(at(coded, order[new]))
+            sizes = np.cumsum([len(walks.arcs[n]) for n in layers])[:-1]
+            own = dict(zip(layers, np.split(number, sizes), strict=True))
+            nodes = arcs.ends if step else arcs.origins
+            return cls(step, step - 1, len(arcs), own), walks.stops(nodes, arcs)
+        reached: dict[int, tuple[IntArray, BoolArray]] = {}
+        for n, _, mask in walks.step_ends(step):
+            one = walks.arcs[n]
+            reached[n] = (one.ends if step else one.origins)[mask], mask
+        nodes = distinct_numbers(np.concatenate([NO_HANDLES, *(of for of, _ in reached.values())]))
+        places: dict[int, LongArray] = {}
+        for n, (of, mask) in reached.items():
+            places[n] = np.full(len(mask), -1, np.int64)
+            places[n][mask] = np.searchsorted(nodes, of)
+        return cls(step, step, len(nodes), places), walks.stops(nodes, None)
+
+    def chosen(self, numbers: LongArray) -> Waypoints:
+        """Some of them, by their numbers, which are ascending; they are numbered anew."""
+        new = np.full(self.count + 1, -1, np.int64)
+        new[numbers] = np.arange(len(numbers))
+        places = {n: new[place] for n, place in self.places.items()}
+        return Waypoints(self.step, self.first, len(numbers), places)
+
     def arrivals(self, start: int, stop: int) -> dict[int, Pairs]:
         """By layer: some of them, numbered from `start`, with the arcs by which walks pass them."""
         reached = {}
@@ -99,7 +147,9 @@ class Waypoints:
         return _each_once(parts, self.count)
 
 
-def different_nodes(walks: Walks, step: int, nodes: IntArray, counted: int) -> LongArray:
+def different_nodes(
+    walks: Walks, step: int, nodes: IntArray, counted: int, among: IntArray | None = None
+) -> LongArray:
     """Count the different nodes of one step on the walks through each node of another.
 
     The walks are divided at the junction with the fewest nodes between the two steps. If either
@@ -110,15 +160,16 @@ def different_nodes(walks: Walks, step: int, nodes: IntArray, counted: int) -> L
         step: The step that reaches the nodes.
         nodes: Handles of all nodes that the step reaches, each once.
         counted: The step whose nodes are counted.
+        among: Handles of the nodes that count, each once; None for all.
 
     Raises:
         NodesUncounted: The deadline of the call passed.
     """
     if step == counted:
-        return np.ones(len(nodes), np.int64)
+        return np.isin(nodes, nodes if among is None else among).astype(np.int64)
     ends = [
         Waypoints.at_nodes(walks, step, nodes),
-        Waypoints.at_nodes(walks, counted, walks.nodes_of(counted)),
+        Waypoints.at_nodes(walks, counted, walks.nodes_of(counted) if among is None else among),
     ]
     forwards = step < counted
     segment = WalkSegment(walks, *(ends if forwards else reversed(ends)))
@@ -408,7 +459,12 @@ _SAFE = 2**62 // MOST_PAIRS
 
 
 async def measured(
-    db: GraphDbInterface, table: AnswerTable, query: PathQuery, *, stripped: Collection[str] = ()
+    db: GraphDbInterface,
+    table: AnswerTable,
+    query: PathQuery,
+    *,
+    most: int,
+    stripped: Collection[str] = (),
 ) -> AnswerTable:
     """The answer of a path with the measures of its query.
 
@@ -416,6 +472,7 @@ async def measured(
         db: The graph; the named properties of the nodes or edges of a step are read.
         table: The answer, with the counts of its query.
         query: The query.
+        most: The largest number of pairs of an arc and a node, for measures over two steps.
         stripped: Keys of edge metadata that traversals leave out.
 
     Raises:
@@ -423,23 +480,13 @@ async def measured(
         NodesUncounted: The deadline passed while pairs were made.
         TimeoutError: The deadline passed while metadata was read.
     """
-    names, numbers, facts = table.names(await names_of(db)), dict(table.numbers), []
-    for text in query.measure:
-        one = measure(text, names, len(query.path.steps))
-        if one.of is None:
-            numbers[text] = numbers[count_of(one.step)]
-            continue
-        refuse_stripped("measure", one.of, stripped)
-        values = await _values(db, table, one)
-        known = (
-            await known_properties(db, table, one.of, stripped) if not len(values.value_of) else ()
-        )
-        size = table.size + call.held_items()
-        facts.append(await off_loop(size, partial(values.summary, known)))
-        over_walks = partial(_over_walks, table, query, one, values)
-        numbers[text] = await off_loop(size, over_walks)
-    numbers[MEASURE] = numbers[query.measure[0]]
-    gaps = replace(table.facts, measures=tuple(facts))
+    names = table.names(await names_of(db, query.measure, computed_fields(query.fields)))
+    reader = MeasureReader(db, table, query, most, stripped)
+    numbers, every = dict(table.numbers), measures(query.measure, names, len(query.path.steps))
+    for one in every:
+        numbers[one.label] = await reader.numbers(one, numbers)
+    numbers[MEASURE] = numbers[every[0].label]
+    gaps = replace(table.facts, measures=tuple(reader.facts))
     return replace(table, numbers=numbers, facts=gaps)
 
 
@@ -448,14 +495,18 @@ class _Values:
     """The values of the nodes or edges that have a property."""
 
     measure: Measure
-    stops: IntArray | Ring
-    """The nodes or edges."""
+    walks: Walks
+    """The walks, or those in a graph of pairs."""
+    stops: IntArray | Waypoints
+    """The nodes of the shown step, or where walks pass the nodes, edges or pairs."""
     value_of: IntArray
     """For each of them, the number of its value."""
     numbers: list[list[Number]]
     """By number of a value: the numbers in it."""
     texts: list[list[str]]
     """The texts in it."""
+    nodes: IntArray
+    """For each of them, the node that it is or leads to, in the order of ids, if any are named."""
 
     def summary(self, known: Sequence[str]) -> MeasureSummary:
         """The facts that notes report; `known` are properties that there are."""
@@ -464,7 +515,7 @@ class _Values:
         for found, count in zip(self.texts, counts, strict=True):
             for text in call.checked(found):
                 texts[text] += count
-        adds = self.measure.function in ("sum", "mean")
+        adds = self.measure.function in ("sum", "mean", "median")
         only_texts = bool(texts) and not any(self.numbers)
         if adds and only_texts:
             raise bad_value(
@@ -478,6 +529,7 @@ class _Values:
             texts.total() if any(self.numbers) else 0,
             unordered_text(texts) if only_texts else None,
             tuple(known),
+            by_text=only_texts and self.measure.function in BEST,
         )
 
     def ranks(self) -> tuple[LongArray, list[Value]]:
@@ -485,7 +537,8 @@ class _Values:
 
         Numbers come before texts, whatever the order.
         """
-        first, descending = (max, True) if self.measure.function == "max" else (min, False)
+        is_least = self.measure.function in ("min", "argmin")
+        first, descending = (min, False) if is_least else (max, True)
         firsts: list[int | float | str | None] = [
             first(number.value for number in call.checked(numbers))
             if numbers
@@ -523,43 +576,178 @@ def _exponent(number: Decimal) -> int:
     return min(exponent, 0) if isinstance(exponent, int) else 0
 
 
-async def _values(db: GraphDbInterface, table: AnswerTable, one: Measure) -> _Values:
-    """The values of a measure's property."""
-    assert one.of is not None
-    things = table.scope(one.of, ending=True)
-    column = (await property_columns(db, table.columns, things, {one.of.key}))[one.of.key]
+class MeasureReader:
+    """Reads what the measures of an answer need; arguments and errors are those of `measured`.
 
-    def values() -> _Values:
-        numbers: list[list[Number]] = []
-        texts: list[list[str]] = []
-        for known in call.checked(column.values.scalars()):
-            found = [(number_of(scalar), scalar) for scalar in call.checked(known)]
-            numbers.append([number for number, _ in found if number is not None])
-            texts.append([shown_as(scalar) for number, scalar in found if number is None])
-        places = np.flatnonzero(column.numbers)
-        stops = at(things, places) if isinstance(things, Ring) else things[places]
-        return _Values(one, stops, column.numbers[places], numbers, texts)
+    Attributes:
+        facts: What notes report of the measures so far.
+    """
 
-    return await off_loop(len(column.numbers) + call.held_items(), values)
+    def __init__(
+        self,
+        db: GraphDbInterface,
+        table: AnswerTable,
+        query: PathQuery,
+        most: int,
+        stripped: Collection[str],
+    ) -> None:
+        assert table.walks is not None
+        self._db, self._table, self._walks = db, table, table.walks
+        self._query, self._shown = query, query.shown_step
+        self._most, self._stripped = most, stripped
+        self.facts: list[MeasureSummary] = []
+
+    async def numbers(self, one: Measure, known: Mapping[str, Numbers]) -> Numbers:
+        """The measure of each shown node; `known` are those before it, by their labels."""
+        if one.function == "computed":
+            assert one.expression is not None
+            count = len(self._table.listed)
+            of_each = Evaluation(count, lambda part: PartValues(plain_values(known[part.key])))
+            return list(of_each.values(one.expression.tree))
+        if one.function == "count":
+            return await self._count(one) if one.conditions else known[count_of(one.step)]
+        values = await self._values(one)
+        near: Sequence[str] = ()
+        if one.of is not None and not len(values.value_of):
+            near = await known_properties(self._db, self._table, one.of, self._stripped)
+        size = self._table.size + call.held_items()
+        self.facts.append(await off_loop(size, partial(values.summary, near)))
+        over_walks = partial(_over_walks, self._table, self._shown, one, values)
+        cells = await off_loop(size, over_walks)
+        cut = sum(isinstance(cell, Best) and cell.cut for cell in cells)
+        self.facts[-1] = replace(self.facts[-1], cut=cut)
+        return cells
+
+    async def _count(self, one: Measure) -> LongArray:
+        """For each shown node, the number of nodes of a step that meet conditions."""
+        walks, table = self._walks, self._table
+        nodes = await off_loop(table.size, partial(walks.nodes_of, one.step))
+        keys = {condition.key for condition in one.conditions}
+        columns = await property_columns(self._db, table.columns, nodes, keys)
+
+        def counts() -> LongArray:
+            met = np.ones(len(nodes), bool)
+            for condition in one.conditions:
+                column = columns[condition.key]
+                met &= column.values.meeting(condition)[column.numbers]
+            return different_nodes(walks, self._shown, table.listed, one.step, nodes[met])
+
+        return await off_loop(table.size, counts)
+
+    async def _values(self, one: Measure) -> _Values:
+        """The values of a measure's property or expression."""
+        if one.expression is not None:
+            return await self._pair_values(one, one.expression)
+        assert one.of is not None
+        refuse_stripped("measure", one.of, self._stripped)
+        walks, columns = self._walks, self._table.columns
+        things = self._table.scope(one.of, ending=True)
+        nodes: IntArray = np.empty(0, np.int32)
+        if one.function in BEST:
+            ends = _nodes(self._query, one, things)
+            nodes = await columns.ordered(distinct_numbers(ends))
+            order = np.argsort(places_of(nodes, ends, columns.size), kind="stable")
+            nodes, things = ends[order], at(things, order) if isinstance(things, Ring) else nodes
+        column = (await property_columns(self._db, columns, things, {one.of.key}))[one.of.key]
+
+        def values() -> _Values:
+            places = np.flatnonzero(column.numbers)
+            stops: IntArray | Waypoints
+            if isinstance(things, Ring):
+                stops = Waypoints.at_edges(walks, one.step, at(things, places))
+            elif one.step == self._shown:
+                stops = things[places]
+            else:
+                stops = Waypoints.at_nodes(walks, one.step, things[places])
+            of_stops = nodes[places] if len(nodes) else nodes
+            known = _read(column.values)
+            return _Values(one, walks, stops, column.numbers[places], *known, of_stops)
+
+        return await off_loop(len(column.numbers) + call.held_items(), values)
+
+    async def _pair_values(self, one: Measure, expression: Computed) -> _Values:
+        """The values of an expression over two steps, or over a step and its edges."""
+        walks, most = self._walks, self._most
+        steps = {part.step for part in expression.parts if part.step is not None}
+        of_edges = {part.step for part in expression.parts if part.predicate is not None}
+        common = min(steps - of_edges or steps)
+        other = max(steps - {common}, default=common)
+        if len(of_edges) > 1 or (walks.pairs is not None and other != common):
+            why = "names the edges of two steps"
+            if len(of_edges) < 2:
+                why = "names two steps, and so does where"
+            raise bad_value(
+                f"measure: {quoted(one.text)} {why}, which is not possible in one call. Name one "
+                "step, or its edges and their nodes.",
+                "measure",
+            )
+        values = await StepValues.of(self._db, walks, expression, common, self._stripped)
+
+        def found() -> _Values:
+            own = walks if other == common else paired(walks, common, {}, most)
+            stops, pairs = Waypoints.at_all(own, other, edges=bool(of_edges))
+            known = Values()
+            parts = map(known.numbers, values.of_stops(expression.tree, pairs))
+            numbers = np.concatenate([NO_HANDLES, *parts])
+            places = np.flatnonzero(numbers)
+            return _Values(
+                one, own, stops.chosen(places), numbers[places], *_read(known), NO_HANDLES
+            )
+
+        return await off_loop(self._table.size, found)
 
 
-def _over_walks(table: AnswerTable, query: PathQuery, one: Measure, values: _Values) -> list[Value]:
+def _read(values: Values) -> tuple[list[list[Number]], list[list[str]]]:
+    """By number of a value: the numbers and the texts in it."""
+    numbers: list[list[Number]] = []
+    texts: list[list[str]] = []
+    for known in call.checked(values.scalars()):
+        found = [(number_of(scalar), scalar) for scalar in call.checked(known)]
+        numbers.append([number for number, _ in found if number is not None])
+        texts.append([shown_as(scalar) for number, scalar in found if number is None])
+    return numbers, texts
+
+
+def _nodes(query: PathQuery, one: Measure, things: IntArray | Ring) -> IntArray:
+    """The nodes that have the property, or the ends of its edges that are far from shown nodes."""
+    if not isinstance(things, Ring):
+        return things
+    direction = query.path.steps[one.step - 1].direction
+    if direction is None and one.step:
+        raise bad_value(
+            f"measure: {quoted(one.text)} names an end of edges that step {one.step} takes in both "
+            'directions. Write its arrow: "-p->" or "<-p-".',
+            "measure",
+        )
+    is_behind = query.shown_step < one.step
+    return things.objects if is_behind == (direction == "out") else things.subjects
+
+
+def _over_walks(
+    table: AnswerTable, shown: int, one: Measure, values: _Values
+) -> list[MeasureValue]:
     """The measure of each shown node."""
-    pairs = _pairs(table, query.shown_step, one, values)
-    count = len(table.listed)
-    if one.function in ("min", "max"):
-        ranks, ordered = values.ranks()
-        best = np.full(count, len(ordered) - 1, np.int64)
-        for shown, others in pairs:
-            np.minimum.at(best, shown, ranks[others])
-        return [ordered[rank] for rank in best.tolist()]
+    pairs = _pairs(table, shown, one, values)
+    with call.borrowed():
+        return _FUNCTIONS[one.function](pairs, len(table.listed), values)
+
+
+def _extremes(pairs: Iterator[Pairs], count: int, values: _Values) -> list[MeasureValue]:
+    ranks, ordered = values.ranks()
+    best = np.full(count, len(ordered) - 1, np.int64)
+    for shown, others in pairs:
+        np.minimum.at(best, shown, ranks[others])
+    return [ordered[rank] for rank in best.tolist()]
+
+
+def _sums(pairs: Iterator[Pairs], count: int, values: _Values) -> list[MeasureValue]:
     sums, counts, exponent = values.sums()
     total, numbers = np.zeros(count, sums.dtype), np.zeros(count, np.int64)
-    for shown, others in pairs:
-        np.add.at(total, shown, sums[others])
-        np.add.at(numbers, shown, counts[others])
+    for nodes, others in pairs:
+        np.add.at(total, nodes, sums[others])
+        np.add.at(numbers, nodes, counts[others])
     return [
-        _of_sum(one, EXACT.scaleb(Decimal(scaled), exponent), number)
+        _of_sum(values.measure, EXACT.scaleb(Decimal(scaled), exponent), number)
         for scaled, number in zip(total.tolist(), numbers.tolist(), strict=True)
     ]
 
@@ -570,24 +758,31 @@ def _of_sum(one: Measure, total: Decimal, numbers: int) -> Value:
     return total if one.function == "sum" else MEAN.divide(total, Decimal(numbers))
 
 
+_FUNCTIONS: dict[Function, Callable[[Iterator[Pairs], int, _Values], list[MeasureValue]]] = {
+    "min": _extremes,
+    "max": _extremes,
+    "sum": _sums,
+    "mean": _sums,
+    "median": lambda pairs, count, of: medians(pairs, count, of.numbers, of.value_of),
+    **dict.fromkeys(BEST, lambda p, n, of: best(p, n, of.measure, of.ranks(), of.nodes)),
+}
+"""How the values that shown nodes reach become their measures."""
+
+
 def _pairs(table: AnswerTable, step: int, one: Measure, values: _Values) -> Iterator[Pairs]:
     """The places of shown nodes and those of the nodes or edges with the property on their walks.
 
     Raises:
         ToolError: There are too many.
     """
-    walks, nodes, stops = table.walks, table.listed, values.stops
-    assert walks is not None
-    of_edges = isinstance(stops, Ring)
-    if isinstance(stops, Ring):
-        others, before = Waypoints.at_edges(walks, one.step, stops), one.step <= step
-    elif one.step == step:
-        places = places_of(stops, nodes, walks.columns.size)
+    walks, nodes, others = values.walks, table.listed, values.stops
+    if not isinstance(others, Waypoints):
+        places = places_of(others, nodes, walks.columns.size)
         rows = np.flatnonzero(places >= 0)
         yield rows, places[rows].astype(np.int64)
         return
-    else:
-        others, before = Waypoints.at_nodes(walks, one.step, stops), one.step < step
+    of_edges = others.first < others.step
+    before = others.step < step or (of_edges and others.step == step)
     shown = Waypoints.at_nodes(walks, step, nodes)
     made = 0
     for early, late in WalkSegment(

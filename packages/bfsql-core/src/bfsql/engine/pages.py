@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import asyncio
 from bisect import bisect_left
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
+from functools import partial
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -31,7 +32,8 @@ from bfsql.arrays import (
     within,
 )
 from bfsql.engine.plan import Query
-from bfsql.engine.table import AnswerTable
+from bfsql.engine.properties import columnar, computed_values
+from bfsql.engine.table import AnswerTable, sort_value
 from bfsql.engine.thresholds import FEW_EDGES, PLACED
 from bfsql.integers import IntArray, IntegerGraph, Ring
 from bfsql.models import (
@@ -46,8 +48,10 @@ from bfsql.models import (
     Subgraph,
     Triple,
 )
+from bfsql.models.expression import Computed, base_keys
 from bfsql.models.parts import only, present
-from bfsql.query.properties import DEGREE, DISTINCT, PATHS
+from bfsql.query.properties import DEGREE, DISTINCT, PATHS, computed_fields, measure_label
+from bfsql.query.vocabulary import NOTHING_COMPUTED
 from bfsql.workers import off_loop
 
 if TYPE_CHECKING:
@@ -131,11 +135,12 @@ class Pages:
     def _numbers(self, query: PathQuery, ids: Sequence[str]) -> ShownNodes:
         """The numbers of the listed nodes on a page of a path."""
         paths = np.asarray(self.table.numbers[PATHS])[self._start : self._start + len(ids)]
-        distinct = measures = None
+        distinct, measures, labels = None, None, list[str]()
         if DISTINCT in self.table.numbers:
             distinct = self._numbers_of(DISTINCT, ids)
         if query.measure:
-            columns = [self._numbers_of(text, ids) for text in query.measure]
+            labels = list(map(measure_label, query.measure))
+            columns = [self._numbers_of(label, ids) for label in labels]
             several = len(columns) > 1
             measures = {i: [of[i] for of in columns] if several else columns[0][i] for i in ids}
         return ShownNodes(
@@ -147,7 +152,7 @@ class Pages:
             bool((paths > MOST_PATHS).any()),
             "shown" if self.walks else "too large" if query.walks else "left out",
             self.table.dead_end,
-            measure_texts=query.measure if measures else (),
+            measure_texts=labels if measures else (),
         )
 
     def _numbers_of(self, name: str, ids: Sequence[str]) -> dict[str, Any]:
@@ -189,9 +194,19 @@ class Pages:
             past_the_end=self._start >= self._total > 0,
             edges_to_earlier=edges_to_earlier,
             cut_nodes=self.wanted - count,
+            tied=self._tied(self._start + count) if count else 0,
             bare_nodes=len(bare[0]),
             bare_edges=len(bare[1]),
         )
+
+    def _tied(self, end: int) -> int:
+        """The number of nodes directly behind the first `end` with the sort key of the last."""
+        order, numbers = self.table.facts.order, self.table.numbers
+        if order is None or not 0 < end <= order.had:
+            return 0
+        keys = map(sort_value, islice(numbers[order.key], end - 1, order.had))
+        last = next(keys)
+        return sum(1 for _ in takewhile(lambda one: one == last, keys))
 
     async def _prefix_of(self, count: int) -> Prefix:
         """A beginning of the page with at least `count` nodes, and at most twice as many."""
@@ -395,7 +410,10 @@ async def with_node_metadata(db: GraphDbInterface, pages: Pages, result: Result)
     All nodes that the filters want in full have metadata, or none if the deadline passes first.
     """
     wanted, _ = pages.wanted_in_full(result.page)
-    keys = frozenset(pages.query.fields) or None
+    keys, computed = None, NOTHING_COMPUTED
+    if pages.query.fields:
+        computed = computed_fields(pages.query.fields)
+        keys = frozenset(_keys(pages)) | base_keys(computed.values()) | computed.keys()
     try:
         found = await call.within(db.metadata_for_nodes_batch(wanted, keys)) if wanted else {}
     except TimeoutError:
@@ -406,7 +424,29 @@ async def with_node_metadata(db: GraphDbInterface, pages: Pages, result: Result)
     full: dict[str, Metadata] = {
         i: {**came[i], **found.get(i, {})} if i in came else found.get(i, {}) for i in wanted
     }
+    if computed:
+        full = await off_loop(len(full), partial(_with_computed, full, _keys(pages), computed))
     return replace(result, page=replace(result.page, node_metadata=full))
+
+
+def _keys(pages: Pages) -> list[str]:
+    """The keys of `fields`, without what is computed."""
+    return [text for text in pages.query.fields if measure_label(text) == text]
+
+
+def _with_computed(
+    records: Mapping[str, Metadata], keys: Sequence[str], computed: Mapping[str, Computed]
+) -> dict[str, Metadata]:
+    """Records with the requested keys and expressions; an own key of that name gets a prefix."""
+    base = columnar(list(records.values()), base_keys(computed.values()))
+    columns = computed_values(base, computed.values(), len(records))
+    shown = {*keys, *computed}
+    found: dict[str, Metadata] = {}
+    for place, (i, record) in enumerate(records.items()):
+        own = {key: record[key] for key in record if key in shown}
+        own = {f"metadata.{key}" if key in computed else key: own[key] for key in own}
+        found[i] = own | {name: columns[tree][place] for name, tree in computed.items()}
+    return found
 
 
 async def with_edge_metadata(
@@ -423,7 +463,7 @@ async def with_edge_metadata(
         stripped: Keys that no edge shows, so `fields` does not match them.
     """
     _, wanted = pages.wanted_in_full(result.page)
-    keys = frozenset(pages.query.fields).difference(stripped) if pages.query.fields else None
+    keys = frozenset(_keys(pages)).difference(stripped) if pages.query.fields else None
     if not wanted or (keys is not None and not keys):
         return result
     # One edge of each predicate shows which properties `fields` hides.
@@ -484,7 +524,7 @@ def with_absent_fields(pages: Pages, result: Result, stripped: Collection[str] =
         return result
     records = (result.page.node_metadata, result.page.edge_metadata)
     seen = {key for every in records for known in every.values() for key in present(known)}
-    absent = [key for key in pages.query.fields if key not in seen]
+    absent = [key for key in map(measure_label, pages.query.fields) if key not in seen]
     hidden = tuple(key for key in absent if key in stripped)
     unknown = tuple(key for key in absent if key not in stripped)
     return replace(result, facts=replace(facts, absent_fields=unknown, stripped_fields=hidden))

@@ -26,7 +26,7 @@ from bfsql.engine.plan import Bounds
 from bfsql.engine.table import AnswerTable, Numbers, count_of
 from bfsql.engine.thresholds import ARC_BYTES, JUNCTION_BYTES, RING_SHARE
 from bfsql.engine.traverse import types_of, whole_ring
-from bfsql.engine.walks import Layer, Walks, compared, layers_of
+from bfsql.engine.walks import Layer, Walks, layers_of
 from bfsql.errors import BoundMet, StepUnfinished, ToolError
 from bfsql.integers import NO_NODE, BoolArray, IntArray, IntegerGraph, NodeSet
 from bfsql.models import AnswerGaps, DeadEnd, Path, PathQuery, Step
@@ -125,6 +125,23 @@ class PathReader:
                 await self._read_layer(self._done_front, front, backwards=False)
                 self._done_front += 1
         return self
+
+    async def lost(self, step: int, kept: IntArray) -> tuple[int, int] | None:
+        """The number of nodes reached at a step that are not kept, and of all reached there.
+
+        None if all are kept, or if those behind the start may have been read from the end.
+        """
+        every, end = [self.starts], self.path.steps[-1].end
+        if step:
+            is_last = step == len(self.path.steps)
+            if is_last or self._named_targets is not None or end.ids or end.conditions:
+                return None
+            layers = (n for n, layer in enumerate(self.layers) if layer.step == step - 1)
+            every = [self.arcs[n].ends for n in layers if self.layers[n].onwards]
+        lost = np.setdiff1d(np.concatenate(every), kept)
+        if step and len(lost):
+            lost = lost[await types_of(self.columns, lost) != NO_NODE]
+        return (len(lost), len(lost) + len(kept)) if len(lost) else None
 
     @property
     def dead_end(self) -> int | None:
@@ -347,6 +364,7 @@ async def walk_table(
         TypesUnread: The deadline passed before the types were read.
         NodesUncounted: The deadline passed while different nodes were counted.
     """
+    tests = conditions.step_tests
     counted = counted_steps(query)  # before anything is read: a measure may be no measure
     reading = await reader().read()
     columns, size = reading.columns, sum(map(len, reading.arcs))
@@ -355,14 +373,16 @@ async def walk_table(
     nodes = await off_loop(size, lambda: walks.nodes)
     complete = bool(len(nodes))
     if query.comparisons and complete:
-        walks = await off_loop(size, lambda: compared(walks, query.comparisons, bounds.edges))
+        walks = await tests.meeting(walks, query.comparisons, bounds.edges)
         nodes = await off_loop(size, lambda: walks.nodes)
     types = await types_of(columns, nodes)
     missing, facts = Handles(columns.size, nodes[types == NO_NODE]), AnswerGaps()
     if missing:
         walks, facts = await off_loop(size, lambda: _without(walks, missing))
         types = await types_of(columns, await off_loop(size, lambda: walks.nodes))
-    facts = replace(facts, conditions=conditions.facts)
+    facts = replace(
+        facts, conditions=conditions.facts, valueless=tuple(tests.without_value.items())
+    )
     dead_end, search = None, _DeadEndSearch(reader, reading)
     if complete and not len(nodes):
         dead_end = DeadEnd(walks.steps, "", 0, compared=True)
@@ -370,6 +390,10 @@ async def walk_table(
         dead_end = await search.find(missing=bool(missing), relations=bool(query.seeds))
     step = query.ordered_step
     shown = await columns.ordered(await off_loop(size, lambda: walks.nodes_of(step)))
+
+    if len(shown) and query.seeds:
+        first = step if query.row_step is None else 0
+        facts = replace(facts, lost=await reading.lost(first, walks.nodes_of(first)))
 
     def table() -> AnswerTable:
         numbers: dict[str, Numbers] = {PATHS: walks.paths(step, shown)}

@@ -26,6 +26,7 @@ from bfsql.engine.thresholds import MOST_VALUES, NODE_BYTES
 from bfsql.errors import SetTooLarge
 from bfsql.integers import NO_NODES, BoolArray, IntArray, IntegerGraph, NodeBatch, Place
 from bfsql.models import NO_METADATA, Pattern, PropertyCondition
+from bfsql.models.expression import Computed
 from bfsql.workers import off_loop
 
 log = logging.getLogger("bfsql")
@@ -167,7 +168,13 @@ class PatternSearch:
         values = {one.key: Values(MOST_VALUES) for one in compared}
         others = values.keys() - {one.key for one in pushed}  # which nodes do not bring along
         counts = not pushed and not self._db.knows_operator("unlike")
-        tests = list(dict.fromkeys(_unlike(pattern).values())) if counts else []
+        # Expressions are computed here anyway, of all nodes that come.
+        tests = [
+            test
+            for one, test in _unlike(pattern).items()
+            if counts or isinstance(one.key, Computed)
+        ]
+        tests = list(dict.fromkeys(tests))
         self._counted |= dict.fromkeys(tests, 0)
         conditions = [*compared, *(one for test in tests for one in test.conditions)]
         async with aclosing(columns.nodes(pattern.types, pushed)) as stream:
@@ -191,6 +198,8 @@ class PatternSearch:
         return self._db.knows_operator("has") and not pattern.relations
 
     def _is_pushed(self, one: PropertyCondition) -> bool:
+        if isinstance(one.key, Computed):
+            return False
         return one.key != _ID and self._db.knows_operator(one.operator)
 
     async def _meeting(

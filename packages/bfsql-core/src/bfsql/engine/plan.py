@@ -15,7 +15,7 @@ from bfsql.call import MAX_EDGES, MAX_EDGES_IN_COLUMNS, MAX_NODES, MAX_NODES_IN_
 from bfsql.engine.numbered import NumberedGraph
 from bfsql.integers import IntegerGraph, NodeSet
 from bfsql.models import BfsQuery, IntersectionQuery, Path, PathQuery
-from bfsql.query.properties import counted_steps
+from bfsql.query.properties import computed_fields, counted_steps
 
 Query: TypeAlias = BfsQuery | IntersectionQuery | PathQuery
 Kind: TypeAlias = Literal["reach", "shared", "chains", "walks"]
@@ -63,7 +63,8 @@ class Plan:
             nodes and (*(place.text for place in nodes.places), nodes.handles.tobytes())
             for nodes in (self.seeds, self.targets)
         ]
-        ends += [where, tuple(query.exclude_node_types), query.min_mentions]
+        computed = tuple(computed_fields(query.fields).items()) if where else ()
+        ends += [where, computed, tuple(query.exclude_node_types), query.min_mentions]
         if isinstance(query, PathQuery):
             # A condition on relations, whose query has no seeds, is read for nodes in any portions,
             # so what leads on from a dead end would differ by store.

@@ -21,12 +21,14 @@ import numpy.typing as npt
 from bfsql import call
 from bfsql.abc import GraphDbInterface
 from bfsql.arrays import NO_HANDLES, distinct_numbers
+from bfsql.engine.expressions import Evaluation, PartValues
 from bfsql.engine.thresholds import MANY_NODES, PART, VALUE_BYTES
 from bfsql.integers import BoolArray, IntArray, IntegerGraph, Ring
 from bfsql.memory_account import size_of
 from bfsql.models import NO_METADATA, ConditionTally, Metadata, Triple
 from bfsql.models.comparison import Scalar, scalars, shown_as
 from bfsql.models.condition import Condition, PropertyCondition
+from bfsql.models.expression import Computed, base_keys
 from bfsql.models.parts import present
 from bfsql.workers import off_loop
 
@@ -103,7 +105,27 @@ def properties_of(
         CallMemoryMet: The values of a part would take more memory than the call may.
     """
     read = _of_edges if isinstance(things, Ring) else _of_nodes
-    return call.transient(read(db, columns, things, keys))  # type: ignore[arg-type]
+    base = base_keys(keys)
+    parts: AsyncGenerator[Part] = call.transient(read(db, columns, things, base))  # type: ignore[arg-type]
+    return parts if base == set(keys) else _with_computed(parts, keys)
+
+
+async def _with_computed(read: AsyncGenerator[Part], keys: Collection[str]) -> AsyncGenerator[Part]:
+    """Parts of properties with those that are computed of them."""
+    async with aclosing(read) as parts:
+        async for part, known in parts:
+            count = len(next(iter(known.values())))
+            yield part, await off_loop(count, partial(computed_values, known, keys, count))
+
+
+def computed_values(
+    known: Properties, keys: Collection[str], count: int
+) -> dict[str, Sequence[Any]]:
+    """Properties of so many nodes or edges, of which some are computed of others."""
+    of_part = Evaluation(count, lambda one: PartValues(known[one.key]))
+    return {
+        key: of_part.values(key.tree) if isinstance(key, Computed) else known[key] for key in keys
+    }
 
 
 LOOKED_AT = 100
@@ -275,6 +297,8 @@ class Tally:
             lacking = absent_count if one.operator == "lacks" else 0
             self._met[one.text] += int(counts[results == _MET].sum()) + lacking
             self._unlike[one.text] += int(counts[results == _UNLIKE].sum())
+            if isinstance(one.key, Computed):
+                self._unlike[one.text] += absent_count
             kept &= results == _MET
         if not all(self._met[one.text] for one in conditions):
             for number in np.flatnonzero(counts).tolist():

@@ -59,13 +59,16 @@ class WalkList:
         table: The answer; its listed nodes are those of one step, in the order of the rows.
         step: That step.
         by_id: Handles of all nodes on the walks, in the order of their ids.
+
+    Attributes:
+        counts: The number of walks through each listed node.
     """
 
     def __init__(self, table: AnswerTable, step: int, by_id: IntArray) -> None:
         assert table.walks is not None
         self._walks = walks = table.walks
         self._step, self._nodes = step, table.listed
-        self._counts = np.asarray(table.numbers[PATHS])
+        self.counts = np.asarray(table.numbers[PATHS])
         self._ranks = np.empty(len(by_id), np.int64)
         self._ranks[np.searchsorted(walks.nodes, by_id)] = np.arange(len(by_id))
         self._indexes: dict[tuple[int, bool, bool], _Index] = {}
@@ -74,12 +77,12 @@ class WalkList:
     @property
     def count(self) -> int:
         """The number of walks, at most `MANY`."""
-        few = self._counts.sum(dtype=float) < 2 * MANY
-        return min(MANY, int(self._counts.sum())) if few else MANY
+        few = self.counts.sum(dtype=float) < 2 * MANY
+        return min(MANY, int(self.counts.sum())) if few else MANY
 
     def after(self, skip: int) -> Iterator[Walk]:
         """The walks behind the first `skip`, of which there are `MOST_PATHS` at most."""
-        first, skip = _first_group(self._counts, skip)
+        first, skip = _first_group(self.counts, skip)
         for node in self._nodes[first:].tolist():
             yield from self._through(node, skip)
             skip = 0
@@ -302,6 +305,13 @@ class RowPages(Pages):
     @property
     def _total(self) -> int:
         return min(self._walks.count, MOST_PATHS)
+
+    def _tied(self, end: int) -> int:
+        """The number of walks directly behind the first `end` with the sort key of the last."""
+        order, ends = self.table.facts.order, np.cumsum(self._walks.counts, dtype=float)
+        node = int(np.searchsorted(ends, end - 1, side="right"))
+        has_value = order is not None and node < order.had
+        return int(ends[node + super()._tied(node + 1)]) - end if has_value else 0
 
     async def _first(self, count: int) -> list[Walk]:
         """The first walks of the page, which are made only once."""

@@ -13,6 +13,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from bfsql import call
 from bfsql.abc import GraphDbInterface
@@ -27,13 +28,29 @@ from bfsql.arrays import (
     marked,
     places_of,
 )
-from bfsql.engine.properties import LOOKED_AT, Column, common_keys, property_columns
+from bfsql.engine.plan import Query
+from bfsql.engine.properties import (
+    LOOKED_AT,
+    Column,
+    Values,
+    common_keys,
+    computed_values,
+    property_columns,
+)
 from bfsql.engine.thresholds import ARC_BYTES, EDGE_BYTES
 from bfsql.integers import IntArray, IntegerGraph, Ring
-from bfsql.models import AnswerGaps, DeadEnd, SchemaSummary, SortKeySummary, Triple
+from bfsql.models import (
+    AnswerGaps,
+    DeadEnd,
+    PathQuery,
+    PropertyCondition,
+    SchemaSummary,
+    SortKeySummary,
+    Triple,
+)
 from bfsql.models.comparison import Scalar, number_in, shown_as, unordered_text
 from bfsql.models.condition import ScopedProperty
-from bfsql.models.facet import Facets, Value
+from bfsql.models.facet import Best, Facets, MeasureValue, Value
 from bfsql.models.merge import fold
 from bfsql.models.name_keys import NAME
 from bfsql.models.spelling import KnownNames
@@ -45,13 +62,18 @@ if TYPE_CHECKING:
     from bfsql.engine.walks import Walks
 
 
-Numbers: TypeAlias = LongArray | Sequence[Value]
+Numbers: TypeAlias = LongArray | Sequence[MeasureValue]
 """A number of each listed node."""
 
 
 def count_of(step: int) -> str:
     """The name of the number of different nodes of a step, which is a measure, too."""
     return f"count {step}"
+
+
+def plain_values(numbers: Numbers) -> list[Any]:
+    """The numbers of nodes; those with a node beside them alone."""
+    return [one.value if isinstance(one, Best) else one for one in numbers]
 
 
 class Connection(NamedTuple):
@@ -104,7 +126,7 @@ class AnswerTable:
     dead_end: DeadEnd | None = None
     """Where the longest walks ended, if none is complete."""
     numbers: Mapping[str, Numbers] = field(default_factory=dict)
-    """By name: a number of each listed node."""
+    """By name: a number of each listed node; also the values of a property that orders them."""
     common: int | None = None
     """The number of leading nodes that form an intersection; the others connect them."""
     depth: int | None = None
@@ -142,17 +164,20 @@ class AnswerTable:
             places: The previous places of the listed nodes, in the new order.
             order: The facts about the order.
         """
+        facts = replace(self.facts, order=order if len(places) else None)
+        table = replace(self.chosen(places), facts=facts)
+        if self.walks is not None:
+            return table
+        return replace(table, nodes=table.listed, types=self.types[places])
+
+    def chosen(self, places: IntArray | npt.NDArray[np.intp]) -> AnswerTable:
+        """The table with the listed nodes at some places alone."""
         rows = places.tolist()
         numbers = {
             name: of[places] if isinstance(of, np.ndarray) else [of[row] for row in rows]
             for name, of in self.numbers.items()
         }
-        facts = replace(self.facts, order=order if rows else None)
-        listed = self.listed[places]
-        table = replace(self, listed=listed, numbers=numbers, facts=facts, last_page=[])
-        if self.walks is not None:
-            return table
-        return replace(table, nodes=listed, types=self.types[places])
+        return replace(self, listed=self.listed[places], numbers=numbers, last_page=[])
 
     # --- what a scope refers to -------------------------------------------------------
 
@@ -209,8 +234,9 @@ def _counts(names: Sequence[str], numbers: IntArray) -> dict[str, int]:
 # --- order ----------------------------------------------------------------------
 
 
-Order: TypeAlias = tuple[IntArray, SortKeySummary]
-"""The previous place of each node in a new order, and the facts about it that notes report."""
+Order: TypeAlias = tuple[IntArray, SortKeySummary, Sequence[Value]]
+"""The previous place of each node in a new order, the facts about it that notes report, and the
+values that ordered them, in their previous places; none if they are known numbers."""
 
 
 async def in_order(
@@ -240,44 +266,76 @@ async def in_order(
     if isinstance(numbers, np.ndarray):
         signed = -numbers[by_id] if by.descending else numbers[by_id]
         places = by_id[np.argsort(signed, kind="stable")]
-        return places, SortKeySummary(by.key, had=len(nodes), mixed=False)
+        return places, SortKeySummary(by.key, had=len(nodes), mixed=False), ()
     column: Column | None = None
     if numbers is None:
         column = (await property_columns(db, columns, nodes, {by.key}))[by.key]
 
     def ordered() -> Order:
-        values: list[Value] = [fold(one) if isinstance(one, str) else one for one in numbers or ()]
+        values = list(map(sort_value, numbers or ()))
         if column is not None:
             of_number = [_value(one, descending=by.descending) for one in column.values.scalars()]
             values = [of_number[number] for number in column.numbers.tolist()]
         places, had, kinds = _sorted(by_id.tolist(), values, descending=by.descending)
         texts = [one for one in values if isinstance(one, str)] if numbers is None else []
-        return places, SortKeySummary(by.key, had, kinds > 1, unordered_text(Counter(texts)))
+        facts = SortKeySummary(by.key, had, kinds > 1, unordered_text(Counter(texts)))
+        return places, facts, values
 
-    places, facts = await off_loop(len(nodes), ordered)
+    places, facts, values = await off_loop(len(nodes), ordered)
     if facts.had or numbers is not None or not len(nodes):
-        return places, facts
+        return places, facts, values
     keys = await common_keys(db, columns, nodes[by_id[:LOOKED_AT]])
     known = tuple(same[0] for same in KnownNames(keys).nearest(by.key))
-    return places, replace(facts, known=known)
+    return places, replace(facts, known=known), values
 
 
-async def in_order_of(db: GraphDbInterface, table: AnswerTable, text: str) -> AnswerTable:
+async def in_order_of(
+    db: GraphDbInterface, table: AnswerTable, query: Query, names: Names
+) -> AnswerTable:
     """Sort the listed nodes of an answer by `sort_by`; nodes that connect others stay last."""
-    nodes, by = table.listed, sort_by(text, (DEGREE, *table.numbers))
+    assert query.sort_by is not None
+    nodes, step = table.listed, None
+    if isinstance(query, PathQuery):
+        step = query.shown_step if query.row_step is None else query.row_step
+    by = sort_by(query.sort_by, (DEGREE, *table.numbers), names, step)
     if by.key == DEGREE:
         table = replace(table, numbers={**table.numbers, DEGREE: _degrees(table)})
     numbers = table.numbers.get(by.key)
     parts = [slice(None)]
     if table.common is not None:
         parts = [slice(table.common), slice(table.common, None)]
-    order, facts = [], SortKeySummary(by.key, had=0, mixed=False)
+    order, values, facts = [], list[Value](), SortKeySummary(by.key, had=0, mixed=False)
     for part in parts:
         own = None if numbers is None else numbers[part]
-        places, of_part = await in_order(db, table.columns, nodes[part], by, own)
+        places, of_part, of_nodes = await in_order(db, table.columns, nodes[part], by, own)
         order.append(places + (part.start or 0))
+        values += of_nodes
         facts = facts.joined(of_part)
+    if numbers is None:
+        table = replace(table, numbers={**table.numbers, facts.key: values})
     return table.sorted(np.concatenate(order), facts)
+
+
+def with_measures(table: AnswerTable, conditions: Sequence[PropertyCondition]) -> AnswerTable:
+    """The table with the listed nodes whose measures meet conditions; its facts count the others.
+
+    Args:
+        table: The table with its measures.
+        conditions: Conditions on measures, by their names.
+    """
+    if not conditions:
+        return table
+    keep = np.ones(len(table.listed), bool)
+    for one in conditions:
+        values = Values()
+        known = {name: plain_values(of) for name, of in table.numbers.items()}
+        own = computed_values(known, [one.key], len(keep))[one.key]
+        numbers = values.numbers(own)
+        keep &= values.meeting(one)[numbers]
+    places = np.flatnonzero(keep)
+    below = len(keep) - len(places), len(keep)
+    table = table.chosen(places)
+    return replace(table, facts=replace(table.facts, below=below))
 
 
 def _degrees(table: AnswerTable) -> LongArray:
@@ -287,6 +345,12 @@ def _degrees(table: AnswerTable) -> LongArray:
     others = objects[subjects != objects]  # a self-loop touches its node once
     touched = np.concatenate([subjects, others])
     return np.bincount(touched[touched >= 0], minlength=len(table.listed))
+
+
+def sort_value(one: MeasureValue) -> Value:
+    """The value by which a node with a number or a measure is sorted."""
+    value = one.value if isinstance(one, Best) else one
+    return fold(value) if isinstance(value, str) else value
 
 
 def _value(found: Sequence[Scalar], *, descending: bool) -> int | float | str | None:

@@ -74,3 +74,5 @@ BUSY = 100_000
 Between 1,000 nodes on each side of a hub, making all pairs takes 2.1 s; sharing what is found
 behind the busy hub takes 0.002 s.
 """
+PAIRS_AT_ONCE = 65_536
+"""Number of pairs of nodes for which an expression is computed at once."""

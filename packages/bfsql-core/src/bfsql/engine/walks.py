@@ -7,10 +7,10 @@ Walks are never listed (`protocol.md` 30).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -133,9 +133,31 @@ class Walks:
         ends_of_walks = self._starts, self.targets
         return Walks(self.columns, self.layers, arcs, *ends_of_walks, pairs=self.pairs)
 
+    def selected(self, step: int, tests: Sequence[StepTest]) -> Walks:
+        """The walks whose nodes at a step, with the edges that reached them, meet all tests."""
+        arcs = list(self.arcs)
+        for n, layer in enumerate(self.layers):
+            one = self.arcs[n]
+            if layer.step == step - 1:
+                nodes = self.handles(one.ends)
+                stops = Stops(nodes, nodes, self.ring(one))
+            elif step == 0 and not layer.before:
+                nodes = self.handles(one.origins)
+                stops = Stops(nodes, nodes, None)
+            else:
+                continue
+            arcs[n] = one.selected(all_met(tests, stops))
+        ends_of_walks = self._starts, self.targets
+        return Walks(self.columns, self.layers, arcs, *ends_of_walks, pairs=self.pairs)
+
     def handles(self, nodes: IntArray) -> IntArray:
         """The handles in the graph of nodes at the ends of `arcs`."""
         return nodes if self.pairs is None else self.pairs[1][nodes]
+
+    def stops(self, nodes: IntArray, arcs: Arcs | None) -> Stops:
+        """The pairs that nodes are in a graph of pairs, and the edges by which arcs reach them."""
+        first, second = (nodes, nodes) if self.pairs is None else (of[nodes] for of in self.pairs)
+        return Stops(first, second, None if arcs is None else self.ring(arcs))
 
     def ring(self, arcs: Arcs) -> Ring:
         """The edges of some of the arcs."""
@@ -290,20 +312,39 @@ class Walks:
 # --- comparisons of steps -------------------------------------------------------
 
 
-def compared(walks: Walks, comparisons: Sequence[StepComparison], most: int) -> Walks:
-    """The walks that meet all comparisons.
+class Stops(NamedTuple):
+    """Pairs of nodes that walks pass, with the edges that reached the second one."""
+
+    first: IntArray
+    """Handles of the nodes of the step that all pairs have in common."""
+    second: IntArray
+    """Handles of the nodes of the other step."""
+    edges: Ring | None
+    """The edges by which walks reached the other step; None where walks start."""
+
+
+StepTest: TypeAlias = Callable[[Stops], BoolArray]
+"""Which pairs meet a condition."""
+
+
+def common_step(comparisons: Sequence[StepComparison]) -> int | None:
+    """The step whose nodes are one side of all comparisons; None if there is none."""
+    return min(frozenset.intersection(*(one.steps for one in comparisons)), default=None)
+
+
+def paired(walks: Walks, step: int, tests: Mapping[int, Sequence[StepTest]], most: int) -> Walks:
+    """The walks in a graph of pairs: of the node where they are, and that of a step.
 
     Args:
         walks: The walks.
-        comparisons: The comparisons, at least one; they have one step in common.
-        most: The largest number of pairs of an arc and a node of that step.
+        step: The step that all pairs have in common.
+        tests: By step: what the pairs of both steps have to meet.
+        most: The largest number of pairs of an arc and a node of the common step.
 
     Raises:
         TooManyPairs: There are more pairs.
         TimeoutError: The deadline of the call passed.
     """
-    step = min(set.intersection(*({one.step, one.other} for one in comparisons)))
-    others = {one.other if one.step == step else one.step: one.equal for one in comparisons}
     nodes = walks.nodes_of(step)
     pairs = _Pairs(walks, step, nodes, most).by_layer()
     ends = {
@@ -317,12 +358,12 @@ def compared(walks: Walks, comparisons: Sequence[StepComparison], most: int) -> 
     first, second = (part.astype(np.int32) for part in np.divmod(codes, max(1, walks.size)))
     layers: list[Layer] = []
     arcs: list[Arcs] = []
-    for layer, n in _divided(walks.layers, others):
+    for layer, n in _divided(walks.layers, tests):
         origins, reached = (np.searchsorted(codes, end).astype(np.int32) for end in ends[n])
         own = walks.arcs[n].selected(pairs[n].arcs)
         made = Arcs(origins, own.predicates, reached, own.along)
         layers.append(layer)
-        arcs.append(made.selected(_meeting(layer, made, first, second, others)))
+        arcs.append(made.selected(_meeting(layer, made, first, second, tests)))
     every = np.arange(len(codes), dtype=np.int32)
     targets = None
     if walks.targets is not None or step == walks.steps:
@@ -399,7 +440,7 @@ class _Pairs:
         return TooManyPairs(self._step, self._most, self._setting)
 
 
-def _divided(layers: Sequence[Layer], others: Mapping[int, bool]) -> Iterable[tuple[Layer, int]]:
+def _divided(layers: Sequence[Layer], others: Collection[int]) -> Iterable[tuple[Layer, int]]:
     """The layers, with those divided after which a compared step may end or be repeated.
 
     Yields:
@@ -424,12 +465,32 @@ def _divided(layers: Sequence[Layer], others: Mapping[int, bool]) -> Iterable[tu
 
 
 def _meeting(
-    layer: Layer, arcs: Arcs, first: IntArray, second: IntArray, others: Mapping[int, bool]
+    layer: Layer,
+    arcs: Arcs,
+    first: IntArray,
+    second: IntArray,
+    tests: Mapping[int, Sequence[StepTest]],
 ) -> BoolArray:
-    """Which arcs of a layer meet the comparisons; their ends are pairs of two nodes."""
+    """Which arcs of a layer meet the tests; their ends are pairs of two nodes."""
     met = np.ones(len(arcs), bool)
-    if layer.onwards and layer.step + 1 in others:
-        met &= (first[arcs.ends] == second[arcs.ends]) == others[layer.step + 1]
-    if not layer.before and 0 in others:
-        met &= (first[arcs.origins] == second[arcs.origins]) == others[0]
+    if layer.onwards and layer.step + 1 in tests:
+        met &= all_met(tests[layer.step + 1], stops_of(arcs, arcs.ends, first, second))
+    if not layer.before and 0 in tests:
+        stops = Stops(first[arcs.origins], second[arcs.origins], None)
+        met &= all_met(tests[0], stops)
+    return met
+
+
+def stops_of(arcs: Arcs, reached: IntArray, first: IntArray, second: IntArray) -> Stops:
+    """The pairs that arcs reach, given both nodes of each pair."""
+    subjects, predicates, objects = arcs.ring
+    ring = Ring(second[subjects], predicates, second[objects])
+    return Stops(first[reached], second[reached], ring)
+
+
+def all_met(tests: Sequence[StepTest], stops: Stops) -> BoolArray:
+    """Which pairs meet all tests."""
+    met = np.ones(len(stops.second), bool)
+    for test in tests:
+        met &= test(stops)
     return met

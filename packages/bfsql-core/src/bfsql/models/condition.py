@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeAlias
 
 from bfsql.deadline import checked
 from bfsql.models.comparison import Literal, Scalar, comparable, compared, contains, scalars
+from bfsql.models.expression import Computed
 from bfsql.models.intervals import Intervals
 from bfsql.models.quotation import quoted
 from bfsql.models.records import Metadata
@@ -46,7 +47,10 @@ OPERATORS: dict[Operator, Meaning] = {
 _MEANINGS = {**OPERATORS, "unlike": Meaning(comparable, (True,), negated=True)}
 _QUOTES = "\"'`"
 # What would be read as something else without quotes.
-_KEY_LETTERS = re.compile(r"^[(^-]|-$|[=!<>~\[\]|.{},]|&&|\band\b|^not?\s", re.IGNORECASE)
+_KEY_LETTERS = re.compile(
+    r"^[(^-]|-$|[=!<>~\[\]|.{},*]|&&|\band\b|^not?\s|\s[+/-]\s|[+/-][\d(.]|^(?:round|abs|year)\s*\(",
+    re.IGNORECASE,
+)
 _LONE_KEY_LETTERS = re.compile(rf"\s|{_KEY_LETTERS.pattern}", re.IGNORECASE)
 _VALUE_LETTERS = re.compile(
     r"(?is)[\[\]|{}]|^[=<>~]|\s(and|or)\s|&&|\A(?>.*?(?:,|\band\b)).*[=!<>~]|[=<>~|(,:]\s*[\"'`]"
@@ -92,8 +96,11 @@ class PropertyCondition:
     def unlike(self) -> PropertyCondition | None:
         """Met by values that this condition cannot compare; None if it can compare all.
 
+        An expression without a value counts as one that it cannot compare.
         It is the same for all conditions that compare with the same kinds of values.
         """
+        if isinstance(self.key, Computed):
+            return PropertyCondition(self.key, "lacks")
         how = OPERATORS.get(self.operator)
         if how is None or how.function is not compared or how.negated:
             return None
@@ -103,10 +110,15 @@ class PropertyCondition:
     @property
     def property_text(self) -> str:
         """The condition as it is written in brackets and, after its scope, in `where`."""
+        key: str = self.key
         if self.operator in ("has", "lacks"):
-            key = quoted_part(self.key, _LONE_KEY_LETTERS)
+            key = key if isinstance(key, Computed) else quoted_part(key, _LONE_KEY_LETTERS)
             return key if self.operator == "has" else f"no {key}"
-        key = quoted_part(self.key, _KEY_LETTERS)
+        if isinstance(key, Computed):
+            if key.is_comparison:
+                return key
+        else:
+            key = quoted_part(key, _KEY_LETTERS)
         values = "|".join(quoted_part(value, _VALUE_LETTERS) for value in self.values)
         return f"{key}{self.operator}{values}"
 
@@ -197,3 +209,8 @@ class ScopedProperty:
     """The type of the nodes; None if the text names none."""
     predicate: str | None = None
     """The predicate of the edges; None for a property of nodes."""
+
+    @property
+    def scope(self) -> str | None:
+        """The type or the predicate."""
+        return self.type if self.predicate is None else self.predicate

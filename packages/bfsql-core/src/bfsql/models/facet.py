@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Context, Decimal
 from typing import Literal, TypeAlias
 
-from bfsql.models.condition import ScopedProperty
+from bfsql.models.condition import PropertyCondition, ScopedProperty
+from bfsql.models.expression import Computed
 
-Function: TypeAlias = Literal["count", "min", "max", "sum", "mean"]
+Function: TypeAlias = Literal[
+    "count", "min", "max", "sum", "mean", "median", "argmax", "argmin", "top", "computed"
+]
+"""What is done with the values; `computed` is an expression over other measures."""
+BEST: tuple[Function, ...] = ("argmax", "argmin", "top")
+"""The functions that name nodes."""
 Value: TypeAlias = int | float | Decimal | str | None
 """A number, or a text where a property has no number; None where there is no value."""
 
 VALUES, LEAST_VALUES, MOST_VALUES = 20, 5, 1_000
 """Values of a facet: as many as are shown, as a budget leaves, and as a call may request."""
+TIES, MOST_BEST = 5, 20
+"""Nodes that `argmax` shows, and that `top` may show."""
+PERCENTILES = {"p10": 10, "p25": 25, "p50": 50, "p75": 75, "p90": 90}
+"""The percentiles of a facet, in percent."""
 EXACT = Context(prec=3_000)
 """Adds numbers exactly: they have at most 1,233 digits before the point and 1,100 after it."""
 MEAN = Context(prec=15)
@@ -41,7 +51,44 @@ class Measure:
     step: int
     """The step whose nodes or edges are counted or have the property."""
     of: ScopedProperty | None = None
-    """The property; None for `count`."""
+    """The property or the expression about one step; None where there is none."""
+    most: int = TIES
+    """Maximum number of nodes of `argmax`, `argmin` and `top`."""
+    expression: Computed | None = None
+    """An expression over two steps, over a step and its edges, or over other measures."""
+    conditions: tuple[PropertyCondition, ...] = ()
+    """What the nodes that `count` counts have to meet."""
+    name: str = ""
+    """The name that the call gives it."""
+
+    @property
+    def label(self) -> str:
+        """What heads its column: its name, or its text."""
+        return self.name or self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Best:
+    """The nodes with the best values of a property, on the walks through a shown node."""
+
+    values: Sequence[Value]
+    """The values, the best first; those of equal values in the order of their ids."""
+    nodes: Sequence[int]
+    """For each value, the handle of its node."""
+    ties: int | None
+    """Number of nodes with the only value of `argmax` or `argmin`; None for `top`."""
+    cut: bool
+    """Whether `top` leaves out a node with the last of the values."""
+    named: Sequence[tuple[str, str | None]] = ()
+    """The id and the name of each node, if it has one; of shown nodes on the page."""
+
+    @property
+    def value(self) -> Value:
+        """The value by which shown nodes are sorted."""
+        return self.values[0]
+
+
+MeasureValue: TypeAlias = Value | Best
 
 
 @dataclass(frozen=True)
@@ -64,6 +111,8 @@ class FacetSummary:
     mean: Decimal | None
     total: Decimal | None
     """The sum of the numbers."""
+    percentiles: Mapping[str, Value]
+    """By name: percentiles of the numbers; empty where there are none."""
     common: tuple[tuple[str, int], ...]
     """The most common values with their numbers; equally common ones in order."""
     unordered: str | None = None
@@ -72,6 +121,11 @@ class FacetSummary:
     """Properties that there are, where nothing has this one."""
     cut: bool = False
     """Whether a budget left fewer values than requested."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all values are listed."""
+        return len(self.common) == self.distinct
 
 
 Facets: TypeAlias = Mapping[str, FacetSummary]

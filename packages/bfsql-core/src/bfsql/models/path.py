@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
-from bfsql.models.facet import Value
+from bfsql.models.facet import MeasureValue
 from bfsql.models.pattern import ANY, Pattern, Step
 
 MAX_STEPS = 8
@@ -94,7 +94,7 @@ class ShownNodes:
     distinct: Mapping[str, int] | None = None
     """By id: different nodes of another step on these walks; None if no step was named.
     """
-    measures: Mapping[str, Value | list[Value]] = field(default_factory=dict)
+    measures: Mapping[str, MeasureValue | list[MeasureValue]] = field(default_factory=dict)
     """By id: the measure, or the measures in their order; empty if there are none."""
     many: bool = False
     """Whether there are more than `MOST_PATHS` walks, through a node of the page or in all."""

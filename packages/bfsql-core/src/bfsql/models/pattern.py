@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 from bfsql.models.condition import PropertyCondition, quoted_part
+from bfsql.models.expression import Computed, Part, replaced
 from bfsql.models.records import EdgeDirection
 
 Comparison: TypeAlias = Literal["=", "!=", "<", "<=", ">", ">="]
@@ -31,6 +32,8 @@ COMPARE: dict[Comparison, Callable[[Any, int], Any]] = {
 }
 """The comparisons of a number of nodes; each also works on arrays."""
 
+SHOWN = -1
+"""Stands for the step whose nodes are shown."""
 _NAME_LETTERS = re.compile(r"[\[\]|{}(),<>-]")
 
 
@@ -69,13 +72,40 @@ class ScopedRelation:
 
 @dataclass(frozen=True, slots=True)
 class StepComparison:
-    """Whether the nodes of two steps of a walk have to be the same one (`protocol.md` 35)."""
+    """What has to hold of the nodes of two steps of a walk (`protocol.md` 35, 39).
+
+    They have to be the same node or not, or an expression has to hold of their properties, and of
+    those of the edges that reached them.
+    """
 
     text: str
     """The text of the condition."""
     step: int
+    """Its number; `SHOWN` for the step whose nodes are shown, until that is known."""
     other: int
-    equal: bool
+    equal: bool = True
+    """Whether they have to be the same node, where there is no expression."""
+    expression: Computed | None = None
+    """A comparison; its properties name their steps. It may be about one step and its edges."""
+
+    def showing(self, shown: int) -> StepComparison:
+        """The comparison in a call that shows the nodes of a step."""
+        if self.expression is None:
+            return self
+
+        def named(part: Part) -> Part:
+            return part if part.step is not None else part._replace(step=shown)
+
+        step, other = (shown if one == SHOWN else one for one in (self.step, self.other))
+        tree = replaced(self.expression.tree, named)
+        return replace(self, step=step, other=other, expression=Computed(self.expression, tree))
+
+    @property
+    def steps(self) -> frozenset[int]:
+        """Its steps whose edges it does not name: pairs are made with the nodes of one of them."""
+        parts = () if self.expression is None else self.expression.parts
+        edges = {part.step for part in parts if part.predicate is not None}
+        return frozenset((self.step, self.other)) - edges
 
 
 @dataclass(frozen=True, slots=True)

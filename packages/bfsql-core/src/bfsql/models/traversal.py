@@ -13,7 +13,7 @@ from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from bfsql.models.condition import ConditionTally
+from bfsql.models.condition import ConditionTally, PropertyCondition
 from bfsql.models.facet import Facets
 from bfsql.models.path import MAX_ALONG, Path, ShownNodes
 from bfsql.models.pattern import ScopedRelation, StepComparison
@@ -106,6 +106,9 @@ class PathQuery(_PagedQuery):
         default=None, ge=0, description="A step whose different nodes are counted."
     )
     measure: list[str] = Field(default=[], description="Numbers for each shown node.")
+    having: tuple[PropertyCondition, ...] = Field(
+        default=(), description="Conditions on named measures that shown nodes meet."
+    )
 
     @property
     def shown_step(self) -> int:
@@ -193,6 +196,10 @@ class MeasureSummary:
     """A text that looks like a date or a number, if `min` or `max` compares such texts."""
     known: tuple[str, ...] = ()
     """Properties that there are, where nothing has this one."""
+    by_text: bool = False
+    """Whether it names nodes by the order of text."""
+    cut: int = 0
+    """Number of shown nodes for which it leaves out nodes with the last of its values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +230,11 @@ class AnswerGaps:
     """Number of edges between this page and the ones before it."""
     cut_nodes: int = 0
     """Number of nodes cut from the end of the page by the budget."""
+    tied: int = 0
+    """Number of nodes, or walks, directly behind the page that have the last one's sort key."""
+    lost: tuple[int, int] | None = None
+    """Number of nodes that walks reach at the shown step, or at the start of rows, and that are on
+    no complete walk; and of all that they reach there."""
     cut_types: dict[str, int] = field(default_factory=dict)
     """The cut nodes by type, for an answer without pages."""
     bare_nodes: int = 0
@@ -235,6 +247,10 @@ class AnswerGaps:
     """Omissions that the backend reported."""
     conditions: tuple[ConditionTally, ...] = ()
     """The findings of the conditions of `where`."""
+    below: tuple[int, int] | None = None
+    """Number of shown nodes whose measures do not meet a condition, and of all of them."""
+    valueless: tuple[tuple[str, int], ...] = ()
+    """Comparisons of steps, with the numbers of pairs for which their expression has no value."""
     absent_fields: tuple[str, ...] = ()
     """Keys of `fields` that nothing on the page has."""
     stripped_fields: tuple[str, ...] = ()

@@ -14,6 +14,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias, cast
 
@@ -30,10 +31,20 @@ from bfsql.models import (
     Step,
     StepComparison,
 )
+from bfsql.models.expression import Computed, Part, parts_of, replaced
 from bfsql.models.name_keys import ANY_TYPE, NAME
-from bfsql.models.pattern import Comparison
+from bfsql.models.pattern import SHOWN, Comparison
 from bfsql.models.quotation import excerpt, plain
-from bfsql.query.properties import QUOTED, SPELLINGS, condition, masked, property_condition
+from bfsql.models.spelling import KnownNames
+from bfsql.query.expressions import may_compute
+from bfsql.query.properties import (
+    QUOTED,
+    SPELLINGS,
+    compared_properties,
+    condition,
+    masked,
+    property_condition,
+)
 from bfsql.query.steps import StepReader, WrittenEnd, WrittenStep, step_error
 from bfsql.query.vocabulary import Vocabulary, nearest, read_as
 
@@ -47,6 +58,7 @@ _NO = re.compile(r"\s*(?:(?:no|not)\s+(?=\S)|!\s*(?=<?-))", re.IGNORECASE)
 _STEP_NUMBER = re.compile(r"\s*([0-9]{1,9})\s*+\.?\s*+(?=<?-|(?i:not?\s+<?-))")
 _ARROW = re.compile(r"\s*(?:[<>^-])")
 _BARE = re.compile(r"\s*(\S+)\s[^=!<>~]*")
+_ARITHMETIC = re.compile(r"\s[-+*/]\s")
 _WHOLE_ARROW = re.compile(r"-.*-")
 _LATER_ARROW = re.compile(r"\s(?:<-\S*|-\S+)-")
 _NUMBER = re.compile(r"((?<!-)>=?|(?<!->)==?|!=|<[=>]?|=[<>])\s*([0-9]{1,15})\s*$")
@@ -54,8 +66,10 @@ _COMPARED = re.compile(r"\s(?:[=<>!]=?|<>|=[<>])\s*((?![->])\S+|-?\d\S*)\s*$")
 _STEPS = re.compile(r"\s*([0-9]{1,9})\s*([=!<>]=?|<>|=[<>])\s*([0-9]{1,9})\s*")
 _PERHAPS_RELATION = re.compile(r"[^=!<>~]*(?:<?-|<>|$)|\s*(?:[<>^]|\d+\s*[=!<>])")
 """The beginning of a condition on relations or steps; one on a property may begin so, too."""
-_PERHAPS_TWO = re.compile(r"[<>]=?\s*[^\W\d]")
-"""An operator of order before a word, which may be the name of a property."""
+_SHARP = re.compile(r"\[|->|<-(?=[^\d.])|--|(?:^|\s)-[^\s-](?:[^<>]{0,200}?\S)?-(?=[\s\[{(]|$)")
+"""What arrows have and no expression has."""
+_BARE_RIGHT = re.compile(r"(?<!-)[<>]=?\s*([^\W\d][\w .:-]*?)\s*$")
+_BETWEEN = re.compile(r"-([^-<>]+)(?=-)")
 _OUTSIDE = re.compile(
     r"(?:^|\s)(?:where\s+)?(?:\w+\.)?((\w+)\s*(?:[=~]|[!<>]=|<>|[<>](?!-))\s*[^\s<>=-].*?)"
     r"(?=\s+<?-|\s*$)",
@@ -75,7 +89,7 @@ def may_be_pattern(text: str) -> bool:
 
 def may_relate(text: str) -> bool:
     """Whether a condition takes a vocabulary: one on relations, steps or two properties may."""
-    if _PERHAPS_TWO.search(text):
+    if may_compute(text):
         return True
     negated = _NO.match(text)
     return _PERHAPS_RELATION.match(text, negated.end() if negated else 0) is not None
@@ -102,6 +116,8 @@ class PatternReader:
         replaced: Notes on names that were replaced by the names of the graph.
         doubts: Notes on names that a sample of the schema lacks, to explain an empty result.
         unknown: Texts in place of types that are none, and may be names of entities.
+        words: Notes on words that were read as properties, and may be meant as texts.
+        asks_keys: Whether the keys of nodes, which are not known, may tell what a text means.
     """
 
     def __init__(
@@ -113,6 +129,8 @@ class PatternReader:
         self.replaced: list[str] = []
         self.doubts: list[str] = []
         self.unknown: list[str] = []
+        self.words: list[str] = []
+        self.asks_keys = False
         self._vocabulary, self._outline = vocabulary, vocabulary.outline
         self._entities, self._argument = entities, argument
         self._count = 0
@@ -142,7 +160,7 @@ class PatternReader:
         for place, front in self._types.before(text, "."):
             kind = self._types.one(front)
             if kind is not None and re.search(r"[=<>~]", text[place:]):
-                one = property_condition(text[place + 1 :], self._argument, whole=text)
+                one = self._condition(text[place + 1 :], text)
                 self._check_value(one, text, self._outline.node_properties, [kind])
                 return self._with_names(Pattern(frozenset([kind]), (one,)))
         return None
@@ -165,8 +183,15 @@ class PatternReader:
 
     def _with_names(self, pattern: Pattern) -> Pattern:
         """The pattern with `name` for keys that mean it, and only the types where they do."""
+        named = self._vocabulary.schema.name_keys.types_of
         for one in pattern.conditions:
-            if types := self._vocabulary.schema.name_keys.types_of(one.key, pattern.types):
+            if isinstance(one.key, Computed):
+                parts = {p: Part(NAME) for p in one.key.parts if named(p.key, pattern.types)}
+                tree = replaced(one.key.tree, partial(_or_itself, parts))
+                computed = replace(one, key=Computed(one.key, tree))
+                conditions = [computed if c is one else c for c in pattern.conditions]
+                pattern = replace(pattern, conditions=tuple(conditions))
+            elif types := named(one.key, pattern.types):
                 conditions = [replace(c, key=NAME) if c is one else c for c in pattern.conditions]
                 of = pattern.types if ANY_TYPE in types else types
                 pattern = replace(pattern, types=of, conditions=tuple(conditions))
@@ -180,10 +205,29 @@ class PatternReader:
         ends = [0, *(place for span in joints for place in span), len(content)]
         parts = [content[start:stop] for start, stop in list(pairwise(ends))[::2]]
         self._add_conditions(len(parts))
-        conditions = [property_condition(part, self._argument) for part in parts]
+        of_nodes = known is self._outline.node_properties
+        conditions = [self._condition(part, of_nodes=of_nodes) for part in parts]
         for one, part in zip(conditions, parts, strict=True):
             self._check_value(one, part, known, owners)
         return conditions
+
+    def _condition(
+        self, text: str, whole: str | None = None, *, of_nodes: bool = True
+    ) -> PropertyCondition:
+        keys = self._vocabulary.keys if of_nodes else None
+        self.asks_keys |= of_nodes and keys is None and may_compute(text)
+        names = self._vocabulary.scopes.of_nodes
+        self._note_property(text, keys)
+        return property_condition(text, self._argument, whole=whole, keys=keys, names=names)
+
+    def _note_property(self, text: str, keys: Collection[str] | None) -> None:
+        """Note that a word on the right is read as a property, which may be meant as text."""
+        found = _BARE_RIGHT.search(text) if keys else None
+        if found is not None and found[1] in (keys or ()):
+            self.words.append(
+                f"{self._argument}: read {excerpt(found[1])} in {excerpt(text)} as the property of "
+                f'that name; as a text it stands in quotes: "{found[1]}".'
+            )
 
     def _check_value(
         self,
@@ -195,15 +239,23 @@ class PatternReader:
         """Raise an error if a condition, of some owners or of all, compares two properties."""
         if one.operator not in ("<", "<=", ">", ">=") or QUOTED.search(text):
             return
+        of_nodes = known is self._outline.node_properties
         for owner in known if owners is None else owners:
             ordered = {p.name for p in known.get(owner, ()) if p.kind in ("number", "date")}
+            numbers = {p.name for p in known.get(owner, ()) if p.kind == "number"}
             for value in one.values:
+                near = KnownNames(ordered - {one.key}).nearest(value) if one.key in numbers else []
+                if of_nodes and self._vocabulary.keys and near and value not in ordered:
+                    raise self._error(
+                        f"{excerpt(text)} compares numbers with the text {excerpt(value)}. The "
+                        f"nearest property is {plain(near[0][0])}; a text stands in quotes."
+                    )
                 if value != one.key and ordered.issuperset((one.key, value)):
                     both = f"{plain(one.key)} and {plain(value)}"
                     raise self._error(
-                        f"{excerpt(text)} compares two properties, {both}, which is not possible "
-                        f"yet. Ask for both with fields, or write the value in quotes, "
-                        f'"{plain(value)}", to compare with the text.'
+                        f"{excerpt(text)} may compare two properties, {both}, or a property with "
+                        f'a text. Write "{plain(one.key)} {one.operator} .{plain(value)}" for the '
+                        f'properties, or the text in quotes, "{plain(value)}".'
                     )
 
     def _add_conditions(self, count: int) -> None:
@@ -231,6 +283,9 @@ class PatternReader:
         Raises:
             ToolError: The relation cannot be read, or names something that the graph has not.
         """
+        return None if self._computes(text) else self._relation(text, types)
+
+    def _relation(self, text: str, types: Collection[str] | None) -> ScopedRelation | None:
         negated = _NO.match(text)
         rest = text[negated.end() :] if negated else text
         number, bare = _STEP_NUMBER.match(rest), _BARE.fullmatch(rest) if negated else None
@@ -268,6 +323,20 @@ class PatternReader:
         one = RelationCondition(tuple(path.steps), *compared_with)
         return ScopedRelation(text, one, int(number[1]) if number else None, scope)
 
+    def _computes(self, text: str) -> bool:
+        """Whether a text may be an expression, so that its dashes are signs and not arrows."""
+        begins = _NO.match(text) or _ARROW.match(text)
+        if begins or not may_compute(text) or _SHARP.search(masked(text)):
+            return False
+        names = [found[1].strip() for found in _BETWEEN.finditer(text)]
+        known = next(filter(self._predicates.spellings, names), None)
+        if known is not None and _ARITHMETIC.search(text):
+            self.replaced.append(
+                f"{self._argument}: {excerpt(text)} was read as a relation, since this graph has "
+                f"{excerpt(known)}. A property of that name stands in quotes."
+            )
+        return known is None
+
     def _check_front(self, text: str, rest: str) -> None:
         """Raise an error if a relation follows a text that is not a type.
 
@@ -286,26 +355,54 @@ class PatternReader:
             '"-p-> >= 2".'
         )
 
-    def where(self, texts: Sequence[str]) -> Where:
+    def where(self, texts: Sequence[str], steps: int | None = None) -> Where:
         """The conditions of `where` by their kind.
+
+        Args:
+            texts: The conditions.
+            steps: The most steps that they may name; None in a call without a path.
 
         Raises:
             ToolError: A relation cannot be read, or names something that the graph has not.
         """
         found = Where([], [], [])
         for text in texts:
-            if steps := _STEPS.fullmatch(text):
-                sign = SPELLINGS.get(steps[2])
+            if two := _STEPS.fullmatch(text):
+                sign = SPELLINGS.get(two[2])
                 if sign not in ("=", "!="):
-                    raise wrong_step(text, f"compares by {steps[2]}, and steps have only = and !=")
-                one = StepComparison(text, int(steps[1]), int(steps[3]), equal=sign == "=")
+                    raise wrong_step(text, f"compares by {two[2]}, and steps have only = and !=")
+                one = StepComparison(text, int(two[1]), int(two[3]), equal=sign == "=")
                 found.comparisons.append(one)
+            elif pair := self._pair(text, steps):
+                found.comparisons.append(pair)
             elif relation := self.relation(text):
                 found.relations.append(relation)
             else:
+                self._note_property(text, self._vocabulary.keys)
                 self._check_where(text)
                 found.properties.append(text)
         return found
+
+    def _pair(self, text: str, steps: int | None) -> StepComparison | None:
+        """The comparison of two steps, or of a step and its edges, that a condition computes."""
+        if not self._computes(text):
+            return None
+        self.asks_keys |= self._vocabulary.keys is None
+        tree = compared_properties(text, self._vocabulary.scopes, steps)
+        places = {part.place for part in parts_of(tree)} if tree else ()
+        if tree is None or len(places) < 2:
+            return None
+        if any(part.type for part in parts_of(tree)):
+            raise wrong_step(text, "names a type beside steps, whose types stand in path")
+        if steps is None:
+            raise self._error(
+                f"{excerpt(text)} computes with edges and nodes, which needs a path. Without one, "
+                "name properties of nodes, or of the edges of one predicate."
+            )
+        of_steps = sorted({SHOWN if step is None else step for step, _ in places})
+        if len(of_steps) > 2:
+            raise wrong_step(text, "names three steps or more, and an expression names two")
+        return StepComparison(text, of_steps[0], of_steps[-1], expression=Computed(text, tree))
 
     def _check_where(self, text: str) -> None:
         """Raise an error if a condition on properties compares two of them."""
@@ -462,6 +559,10 @@ class PatternReader:
             return error
         self.unknown.append(name)
         return UnknownType(str(error), self._argument, name)
+
+
+def _or_itself(parts: Mapping[Part, Part], one: Part) -> Part:
+    return parts.get(one, one)
 
 
 def wrong_step(text: str, why: str) -> ToolError:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from bfsql.models import EdgeDirection, Outline
+from bfsql.models.expression import Computed
 from bfsql.models.name_keys import ANY_TYPE, NAME, NO_NAME_KEYS, NameKeys
 from bfsql.models.quotation import excerpt, listed
 from bfsql.models.spelling import KnownNames
@@ -29,19 +30,36 @@ class Schema:
         return not self.entity_types and not self.predicates
 
 
+NOTHING_COMPUTED: Mapping[str, Computed] = {}
+
+
 class Names:
-    """The types and predicates that a scope may name, and the keys that mean `name`."""
+    """What a property may be called: types and predicates in front of it, and keys.
+
+    Attributes:
+        types: The types.
+        predicates: The predicates.
+        keys: The keys of nodes; None if they are not known.
+        computed: The expressions that the call gives a name.
+    """
 
     def __init__(
-        self, types: Iterable[str], predicates: Iterable[str], name_keys: NameKeys = NO_NAME_KEYS
+        self,
+        types: Iterable[str],
+        predicates: Iterable[str],
+        name_keys: NameKeys = NO_NAME_KEYS,
+        keys: Collection[str] | None = None,
+        computed: Mapping[str, Computed] = NOTHING_COMPUTED,
     ) -> None:
         self.types, self.predicates = frozenset(types), frozenset(predicates)
+        self.keys, self.computed = keys, computed
         self._name_keys = name_keys
 
     def union(self, types: Iterable[str], predicates: Iterable[str]) -> Names:
         """These names and others."""
         own = self.types, self.predicates
-        return Names(own[0].union(types), own[1].union(predicates), self._name_keys)
+        others = self._name_keys, self.keys, self.computed
+        return Names(own[0].union(types), own[1].union(predicates), *others)
 
     def key(self, key: str, scope: str | None, steps: int | None) -> tuple[str, str | None]:
         """The key of a property as metadata has it, and its scope.
@@ -54,9 +72,14 @@ class Names:
         only = next(iter(named)) if len(named) == 1 and steps is None else scope
         return (NAME, None if only == ANY_TYPE else only) if named else (key, scope)
 
+    @property
+    def of_nodes(self) -> frozenset[str]:
+        """What every node has, or what is read as it, beside the keys."""
+        return frozenset((NAME, "id", *self._name_keys.types))
+
     @cached_property
     def known_names(self) -> KnownNames:
-        """All of them."""
+        """The types and predicates."""
         return KnownNames(self.types | self.predicates)
 
 
@@ -72,6 +95,8 @@ class Vocabulary:
     """Types and predicates of the graph."""
     outline: Outline = UNCOUNTED
     """The outline of the graph, as far as it is known."""
+    keys: Collection[str] | None = None
+    """The keys of nodes; None if they are not known, or were not needed yet."""
     readings: dict[Hashable, Any] = field(default_factory=dict, compare=False)
     """What earlier calls read with these names, by their texts; see `EndResolver`."""
 
@@ -88,7 +113,7 @@ class Vocabulary:
     @cached_property
     def scopes(self) -> Names:
         """Both of them, as scopes of properties."""
-        return Names(self.schema.entity_types, self.schema.predicates)
+        return Names(self.schema.entity_types, self.schema.predicates, keys=self.keys)
 
     def leaving(self, types: Collection[str] | None) -> list[str]:
         """The relations of some types, as steps that start there, the most frequent first."""

@@ -67,8 +67,10 @@ USAGE_NOTES = """\
 node_types, predicates and topology_only choose detail: what they leave out stays, as a stub. \
 exclude_node_types, min_mentions and a where with a type, predicate or step in front REMOVE, with \
 all edges of a node; without path and to a removed node still bridges: what lies behind it stays. \
-node_count, edge_count, facets and schema_summary speak of the whole answer, whatever limit. If an \
-answer does not hold what was asked for, say so; do not fill it in from memory."""
+node_count, edge_count, facets and schema_summary speak of the whole answer, whatever limit. \
+measure also takes "median 1.year", "argmax 1.year" (the node with the largest; argmin) and \
+"top 3 1.year"; facets in JSON have the share of each value and, where values are cut, p10 to p90. \
+If an answer does not hold what was asked for, say so; do not fill it in from memory."""
 """`tool_usage_notes` of `describe_schema`, to which calls about the graph are added."""
 
 LINES = """\

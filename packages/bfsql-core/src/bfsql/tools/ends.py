@@ -21,6 +21,7 @@ from bfsql.engine.executor import Executor
 from bfsql.errors import ToolError, bad_value
 from bfsql.integers import NodeSet, Place, ResolvedNode
 from bfsql.models import Pattern, Property, PropertyCondition
+from bfsql.models.expression import Computed
 from bfsql.models.quotation import excerpt, listed, plain
 from bfsql.models.spelling import KnownNames
 from bfsql.query.patterns import PatternReader, may_be_pattern
@@ -194,6 +195,14 @@ class EndResolver:
         Raises:
             ToolError: The text cannot be read, or names something that the graph does not have.
         """
+        found = await self._read(read, argument, key)
+        notes = self._names.notes
+        notes += [one for one in dict.fromkeys(found[1].words) if one not in notes]
+        return found
+
+    async def _read(
+        self, read: Callable[[PatternReader], T], argument: str, key: Hashable
+    ) -> tuple[T, PatternReader]:
         vocabulary = await call.within(self._schema.vocabulary(again=False))
         key = None if key is None or self._entities else (argument, key)
         if key in vocabulary.readings:
@@ -218,10 +227,14 @@ class EndResolver:
         try:
             found = read(reader)
         except ToolError as error:
+            if reader.asks_keys and (keys := await self._schema.keys()) is not None:
+                return await self._attempt(read, argument, replace(vocabulary, keys=keys))
             if not await self._learn_entities(reader.unknown):
                 await self._check_other_types(reader.unknown, argument)
                 raise await self._names.with_similar(error) from None
         else:
+            if reader.asks_keys and (keys := await self._schema.keys()) is not None:
+                return await self._attempt(read, argument, replace(vocabulary, keys=keys))
             if not await self._learn_entities(reader.unknown):
                 return found, reader
         reader = PatternReader(vocabulary, self._entities, argument)
@@ -250,7 +263,8 @@ class EndResolver:
         """The nodes of a pattern, with a note if it was written as a type alone, or is empty."""
         place = await self._executor.patterns.place(pattern, None if bounded else sys.maxsize)
         for one, number in (await self._executor.patterns.unlike(pattern)).items():
-            sentence = not_compared(number, Pattern(pattern.types, (one,)).text)
+            text, computed = Pattern(pattern.types, (one,)).text, isinstance(one.key, Computed)
+            sentence = not_compared(number, text, computed=computed)
             if sentence not in self._names.notes:
                 self._names.notes.append(sentence)
         lacks = tuple(one for one in pattern.conditions if one.operator == "lacks")
@@ -275,7 +289,8 @@ class EndResolver:
         known = {p.name: p for t in sorted(pattern.types or by_type) for p in by_type.get(t, ())}
         predicates = self._schema.latest.predicates if self._schema.latest else ()
         facts: list[str] = []
-        for key, operator in ((one.key, one.operator) for one in pattern.conditions if known):
+        plain_ones = (one for one in pattern.conditions if not isinstance(one.key, Computed))
+        for key, operator in ((one.key, one.operator) for one in plain_ones if known):
             if key not in known:
                 near = [names[0] for names in KnownNames(known).nearest(key)]
                 what = f"the nearest: {listed(near)}" if near else f"it has {listed(sorted(known))}"

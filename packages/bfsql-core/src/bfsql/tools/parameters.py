@@ -105,8 +105,9 @@ _WHERE = Parameter(
     "texts",
     f'conditions that all hold, by {_SIGNS}: "year>=2010", "status=a|b", "2.year<2000", '
     '"Paper.year=2004", "p.weight>=0.9" (edges); relations "no <-p- TYPE", "no -p-> TYPE -q-> '
-    'TYPE[x=y]", "1 -p-> TYPE >= 3"; steps "2 != 0" (step 2 is not the seed), "3 = 0" (it is). '
-    "Without a step it holds for the shown nodes",
+    'TYPE[x=y]", "1 -p-> TYPE >= 3"; steps "2 != 0" (step 2 is not the seed), "3 = 0" (it is); '
+    'arithmetic "w * h > d", "2.x - 1.x > 10"; a measure "total > 600". Without a step it holds '
+    "for the shown nodes",
     help="Condition: 'year>=2010', 'status=a|b', 'name~war' (contains), 'no <-WROTE-'.",
     maximum=200,
 )
@@ -120,7 +121,7 @@ _SORT_BY = Parameter(
 _FIELDS = Parameter(
     "fields",
     "texts",
-    'properties to show, of nodes and edges; ["name"] is cheapest',
+    'properties to show, of nodes and edges; ["name"] is cheapest; "area = w * h" computes',
     help="Properties to show.",
 )
 _FACETS = Parameter(
@@ -223,7 +224,7 @@ PARAMETERS: dict[str, tuple[Parameter, ...]] = {
             "measure",
             "texts",
             'numbers for each shown node over its walks: "count 2" (different nodes of step 2), '
-            '"max 2.year", min, sum, mean',
+            '"max 2.year", min, sum, mean; "total = sum 1.p.amount * 1.price", "share = a / b"',
             help="Number for each entity at the end of a path: 'count 1', 'max 1.year', 'mean "
             "1.rating'.",
             maximum=5,

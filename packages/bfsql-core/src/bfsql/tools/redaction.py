@@ -77,6 +77,9 @@ class RedactedGraphDb(NormalizedBackend):
             async for nodes in batches:
                 yield [node._replace(metadata=NO_METADATA) for node in nodes]
 
+    async def keys(self) -> None:
+        """None: keys may be among what hooks remove."""
+
     def knows_operator(self, operator: str) -> bool:
         """False: conditions may be about what hooks remove, so that the store is given none."""
         return False

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -89,6 +89,10 @@ class GraphSchema:
             self._read_at, self._took = began, time.monotonic() - began
         self.latest = schema
         return schema
+
+    async def keys(self) -> Collection[str] | None:
+        """The keys of nodes; None if the store does not list them."""
+        return await call.within(self._db.keys())
 
     def has_name(self, name: str) -> bool:
         """Whether a type, predicate or property is known, without asking the store, by a name."""

@@ -8,8 +8,10 @@ from typing import Any
 
 from bfsql.answers.notes import counted
 from bfsql.errors import ToolError, bad_value
-from bfsql.models import Path, PathQuery, ScopedRelation, StepComparison
+from bfsql.models import Path, PathQuery, PropertyCondition, ScopedRelation, StepComparison
+from bfsql.models.pattern import SHOWN
 from bfsql.models.quotation import excerpt
+from bfsql.query.expressions import may_compute
 from bfsql.query.patterns import wrong_step
 from bfsql.query.properties import sorted_step
 
@@ -26,6 +28,8 @@ class PathArguments:
     count_distinct: int | None
     measure: Sequence[str]
     max_hops: int | None
+    having: tuple[PropertyCondition, ...] = ()
+    """Conditions on named measures."""
 
 
 def path_query(of_path: PathArguments, path: Path, arguments: Mapping[str, Any]) -> PathQuery:
@@ -48,19 +52,26 @@ def path_query(of_path: PathArguments, path: Path, arguments: Mapping[str, Any])
         )
     if of_path.count_distinct is not None and of_path.count_distinct > last:
         raise _no_step("count_distinct", of_path.count_distinct, last)
+    are_rows = (of_path.show or "").strip().casefold() == "walks"
+    if any(SHOWN in (one.step, one.other) for one in arguments["comparisons"]):
+        shown = None if are_rows else _shown_step(of_path.show, last)[0]
+        shown = last if shown is None else shown
+        comparisons = [one.showing(shown) for one in arguments["comparisons"]]
+        arguments = {**arguments, "comparisons": comparisons}
     _check_steps(arguments, last)
     of_query = {
         **arguments,
         "path": path,
         "count_distinct": of_path.count_distinct,
         "measure": list(of_path.measure),
+        "having": of_path.having,
     }
     step, sort_by = None, arguments["sort_by"]
-    if sort_by is not None:
+    if sort_by is not None and not may_compute(sort_by.lstrip(" +-")):
         step, of_query["sort_by"] = sorted_step(sort_by)
         if step is not None and step > last:
             raise _no_step("sort_by", excerpt(sort_by), last)
-    if (of_path.show or "").strip().casefold() == "walks":
+    if are_rows:
         return _row_query(of_query, step, last)
     shown_step, walks = _shown_step(of_path.show, last)
     query = PathQuery(show=shown_step, walks=walks, **of_query)
@@ -100,15 +111,18 @@ def _check_steps(arguments: Mapping[str, Any], last: int) -> None:
     relations: Sequence[ScopedRelation] = arguments["relations"]
     steps = [(one.text, number) for one in comparisons for number in (one.step, one.other)]
     for one in comparisons:
-        if one.step == one.other:
+        if one.step == one.other and one.expression is None:
             raise wrong_step(one.text, "compares a step with itself")
     for text, number in [*steps, *((one.text, one.step or 0) for one in relations)]:
         if number > last:
             raise wrong_step(text, f"names a step that the path does not have: it has 0 to {last}")
-    shared = set.intersection(*({one.step, one.other} for one in comparisons)) if comparisons else 1
-    if not shared:
+    of_two = [one for one in comparisons if one.step != one.other]
+    for one in of_two:
+        if not one.steps:
+            raise wrong_step(one.text, "names the edges of two steps; of one of them name nodes")
+    if of_two and not frozenset.intersection(*(one.steps for one in of_two)):
         raise wrong_step(
-            comparisons[-1].text,
+            of_two[-1].text,
             "compares with another step than the other comparisons; all of them name one step in "
             "common, such as 0 (the seeds)",
         )

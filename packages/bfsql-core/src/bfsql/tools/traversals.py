@@ -26,6 +26,7 @@ from bfsql.integers import IntArray, NodeSet
 from bfsql.models import (
     MAX_ALONG,
     MAX_HOPS,
+    MAX_STEPS,
     BfsQuery,
     IntersectionQuery,
     Node,
@@ -34,6 +35,7 @@ from bfsql.models import (
 )
 from bfsql.models.quotation import excerpt
 from bfsql.query.patterns import Where, may_be_pattern, may_relate
+from bfsql.query.properties import RESERVED, measure_label, on_measures
 from bfsql.tools.budget import Budget, detail, fit
 from bfsql.tools.ends import EndResolver
 from bfsql.tools.resolve import NameResolver
@@ -99,12 +101,20 @@ class Traversal:
         if not path and not along and not to and not any(map(may_be_pattern, arguments["seeds"])):
             self._columns.prefetch(arguments["seeds"])
         # A set that is only counted is not limited to what a traversal may hold.
+        await self._check_given_names(fields=arguments["fields"], measure=measure)
+        steps = MAX_STEPS if path else None
+        named = [label for text in measure if (label := measure_label(text)) != text]
+        having = on_measures(arguments["where"], named)
+        if having:
+            where = [text for text in arguments["where"] if text not in having]
+            arguments = {**arguments, "where": where}
         seeds, arguments = await self._prepared(
-            arguments, bounded=is_walk or arguments["limit"] != 0
+            arguments, bounded=is_walk or arguments["limit"] != 0, steps=steps
         )
         self._notes += self._budget.ceiling_notes(paged=True)
         if path:
-            of_path = PathArguments(path, show, count_distinct, measure, max_hops)
+            conditions = tuple(having.values())
+            of_path = PathArguments(path, show, count_distinct, measure, max_hops, conditions)
             return await self._walks(of_path, to, seeds, arguments)
         without_steps(arguments, show=show, count_distinct=count_distinct, measure=measure)
         del arguments["comparisons"]
@@ -127,6 +137,7 @@ class Traversal:
         self, k: int | None, *, connect: bool, **arguments: Any
     ) -> Answer:
         """The nodes that all seeds share."""
+        await self._check_given_names(fields=arguments["fields"])
         self._columns.prefetch(arguments["seeds"])
         seeds, arguments = await self._prepared(arguments, at_least=2)
         without_steps(arguments)
@@ -246,7 +257,12 @@ class Traversal:
     # --- the steps --------------------------------------------------------------
 
     async def _prepared(
-        self, arguments: dict[str, Any], at_least: int = 1, *, bounded: bool = True
+        self,
+        arguments: dict[str, Any],
+        at_least: int = 1,
+        *,
+        bounded: bool = True,
+        steps: int | None = None,
     ) -> tuple[NodeSet, dict[str, Any]]:
         """The seeds of a traversal and its arguments in the graph's spelling; notes are added."""
         seeds = await self._ends.node_set(arguments["seeds"], "seeds", bounded=bounded)
@@ -264,7 +280,7 @@ class Traversal:
                 names, notes = await self._schema.spelled(argument, arguments[argument])
                 prepared[argument] = names
                 self._notes += notes
-        prepared |= (await self._where(arguments["where"]))._asdict()
+        prepared |= (await self._where(arguments["where"], steps))._asdict()
         prepared["where"] = prepared.pop("properties")
         if (keys := prepared["fields"]) and (known := self._db.name_keys()).types:
             self._notes += [f"fields: {sentence}" for sentence in key_notes(known, keys)]
@@ -275,11 +291,33 @@ class Traversal:
             )
         return seeds, prepared
 
-    async def _where(self, texts: Sequence[str]) -> Where:
+    async def _check_given_names(self, **texts: Sequence[str]) -> None:
+        """Raise an error if a call gives something a name that means something else."""
+        given = [
+            (argument, text, name)
+            for argument, every in texts.items()
+            for text in every
+            if (name := measure_label(text)) != text
+        ]
+        if not given:
+            return
+        schema = await call.within(self._schema.lists())
+        keys = await self._schema.keys() or ()
+        known = {*RESERVED, *schema.entity_types, *schema.predicates, *keys}
+        for argument, text, name in given:
+            if name in known:
+                raise bad_value(
+                    f"{argument}: {excerpt(text)} is called {excerpt(name)}, which means something "
+                    f'else in this call or graph. Choose another name, such as "{name}_2".',
+                    argument,
+                )
+            known.add(name)
+
+    async def _where(self, texts: Sequence[str], steps: int | None) -> Where:
         """The conditions of `where` by their kind; notes are added."""
         if not any(map(may_relate, texts)):
             return Where(list(texts), [], [])
-        where, reader = await self._ends.read(lambda one: one.where(texts), "where")
+        where, reader = await self._ends.read(lambda one: one.where(texts, steps), "where")
         self._notes += [*reader.replaced, *reader.doubts]
         return where
 

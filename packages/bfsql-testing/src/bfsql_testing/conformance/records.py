@@ -217,6 +217,20 @@ async def predicates_match(trial: Trial) -> None:
                 expect(edge[1] in listed, f"{edge} has a predicate that predicates does not list.")
 
 
+@reading_rule("the backend contract: keys() has all keys of the metadata of nodes, or is None")
+async def keys_match(trial: Trial) -> None:
+    """Keys lists the keys that nodes have, if the backend knows all of them."""
+    async with trial.opened() as db:
+        keys = await normalized(db).keys()
+        if keys is None:
+            trial.odd("The backend does not list the keys of nodes.")
+            return
+        records = await normalized(db).metadata_for_nodes_batch(await sample(trial, db))
+        for entity_id, metadata in records.items():
+            lacking = sorted({*metadata}.difference(keys, ["name", "other_types"]))
+            expect(not lacking, f"{entity_id!r} has the keys {lacking}, which keys lacks.")
+
+
 # --- large values ---------------------------------------------------------------------
 
 _TEXT = "a large text. " * 15_000

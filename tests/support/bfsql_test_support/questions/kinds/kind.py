@@ -10,6 +10,7 @@ from string import Template
 from typing import Any, ClassVar, Self
 
 from bfsql_test_support.questions.drawing import Drawing
+from bfsql_test_support.questions.scores import f1, rows_of
 from bfsql_test_support.questions.toolsets import CypherTools, SixTools, SparqlTools
 from bfsql_test_support.questions.worlds import World
 
@@ -168,6 +169,11 @@ class Question:
     def is_right(self, answer: Any) -> bool:
         """Whether an answer is the true one."""
         return bool(_plain(answer, self.kind.form) == _plain(self.answer, self.kind.form))
+
+    def f1(self, answer: Any) -> float:
+        """F1 of the sets of values of an answer and of the true one."""
+        plain = (_plain(one, self.kind.form) for one in (answer, self.answer))
+        return f1(*map(rows_of, plain))
 
 
 def _plain(answer: Any, form: Form) -> Any:

@@ -52,18 +52,19 @@ export class Graph {
   /**
    * Merge an answer of `bfs_query` or `intersect_subgraphs`.
    *
-   * @param {{nodes?: any[], edges?: any[], seeds?: string[]}} answer
+   * @param {{nodes?: any[], edges?: any[], seeds?: string[], measure?: string[]}} answer
    * @param {{seeds?: boolean}} [how] Whether the answer's seeds are marked as such.
    */
   add(answer, { seeds = true } = {}) {
     const marked = new Set(seeds ? answer.seeds ?? [] : []);
-    for (const node of answer.nodes ?? []) this.#addNode(node, marked.has(node.id));
+    const several = (answer.measure ?? []).length > 1;
+    for (const node of answer.nodes ?? []) this.#addNode(node, marked.has(node.id), several);
     for (const edge of answer.edges ?? []) this.#addEdge(edge);
     return this;
   }
 
-  /** @param {any} node @param {boolean} seed */
-  #addNode(node, seed) {
+  /** @param {any} node @param {boolean} seed @param {boolean} several Whether its measures are a list. */
+  #addNode(node, seed, several) {
     const known = this.#nodes.get(node.id);
     const metadata = node.metadata ?? known?.metadata ?? {};
     this.#nodes.set(node.id, {
@@ -76,7 +77,7 @@ export class Graph {
       degree: known?.degree ?? 0,
       metadata,
       paths: node.paths ?? known?.paths,
-      measure: node.measure === undefined ? known?.measure : [node.measure].flat(),
+      measure: node.measure === undefined ? known?.measure : several ? node.measure : [node.measure],
     });
   }
 

@@ -255,7 +255,7 @@ export function suggestMeasures(text, path, seeds, schema) {
   const values = steps.flatMap((at) => {
     const types = typesAfter(path.slice(0, at), seeds, schema);
     const numbers = propertiesOf([...(types ?? schema.types)], schema).filter(({ range }) => range.includes(".."));
-    return numbers.flatMap(({ name, range }) => ["max", "min", "mean", "sum"].map((kind) => ({ text: `${kind} ${at}.${name}`, hint: range })));
+    return numbers.flatMap(({ name, range }) => ["max", "min", "mean", "sum", "median", "argmax", "argmin", "top 3"].map((kind) => ({ text: `${kind} ${at}.${name}`, hint: range })));
   });
   const counts = steps.map((at) => ({ text: `count ${at}`, hint: at ? `different nodes of ${path[at - 1]}` : "different seeds" }));
   return [...counts, ...values].filter((one) => contains(one.text, text)).slice(0, MOST);

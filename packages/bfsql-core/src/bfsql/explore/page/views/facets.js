@@ -26,18 +26,24 @@ export async function firstGroups({ schema_summary: { entity_types_found: types 
 }
 
 /** @param {string} key @param {any} facet @param {State} state */
-function group(key, { count: having, missing, distinct, values, other_values: others = 0, min, max, mean }, state) {
+function group(key, facet, state) {
+  const { count: having, missing, distinct, values, other_values: others = 0, min, max, mean } = facet;
   const most = Math.max(...values.map((/** @type {any} */ [, n]) => n));
   const range = typeof min === "number" ? `${min} to ${max}, mean ${Number(mean.toPrecision(6))}` : "";
-  const about = [`${count(having)} have it`, missing > 0 && `${count(missing)} do not`, `${count(distinct)} different`, range].filter(Boolean);
-  const items = values.map((/** @type {[string, number]} */ [value, n]) => {
+  const about = [`${count(having)} have it`, missing > 0 && `${count(missing)} do not`, `${count(distinct)} different`, range, percentiles(facet)].filter(Boolean);
+  const items = values.map((/** @type {[string, number, number?]} */ [value, n, share]) => {
     const { now, change } = filter(key, value, state);
-    const bar = h("button", { type: "button", "aria-pressed": String(now), onclick: () => set(change) }, name(value, "fact"), h("span", { class: "number" }, count(n)));
+    const bar = h("button", { type: "button", "aria-pressed": String(now), onclick: () => set(change) }, name(value, "fact"), h("span", { class: "number", title: share && `${(100 * share).toFixed(2)} %` }, count(n)));
     bar.style.setProperty("--share", `${(100 * n) / most}%`);
     return h("li", null, bar);
   });
   return h("section", { "aria-label": `Group ${key}` }, h("h2", null, name(key)), h("p", { class: "hint" }, about.join(" · ")),
     h("ul", null, items), others > 0 && h("p", { class: "hint" }, `and ${count(others)} further values`));
+}
+
+/** The percentiles of a facet of which not all values are listed. @param {any} facet */
+function percentiles(facet) {
+  return ["p10", "p25", "p50", "p75", "p90"].filter((key) => key in facet).map((key) => `${key} ${facet[key]}`).join(", ");
 }
 
 /**

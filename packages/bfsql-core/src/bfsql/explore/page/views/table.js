@@ -113,9 +113,17 @@ function measureColumns({ measure }, nodes) {
   if (!nodes.some((n) => n.measure)) return [];
   return measure.map((/** @type {string} */ title, /** @type {number} */ at) => ({
     key: at ? `measure-${at}` : "measure", title, number: true,
-    of: (/** @type {any} */ n) => n.measure?.[at] ?? -Infinity,
-    cell: (/** @type {any} */ n) => h("td", { class: "number" }, textOf(n.measure?.[at] ?? "")),
+    of: (/** @type {any} */ { measure: { [at]: one } = [] }) => (Array.isArray(one) ? one[0][0] : one?.value ?? one ?? -Infinity),
+    cell: (/** @type {any} */ n) => h("td", { class: "number" }, measureText(n.measure?.[at] ?? "")),
   }));
+}
+
+/** A measure; the nodes of `argmax`, `argmin` and `top` by name, with their values. @param {any} one */
+function measureText(one) {
+  if (Array.isArray(one)) return one.map(([value, id, text]) => `${text ?? id}: ${textOf(value)}`).join(", ");
+  if (!one.nodes) return textOf(one);
+  const names = one.nodes.map((/** @type {any} */ [id, text]) => text ?? id).join(", ");
+  return `${names}${one.count > one.nodes.length ? ` of ${one.count}` : ""}: ${textOf(one.value)}`;
 }
 
 /** The column of the property that orders the answer. @param {string} property @param {any[]} nodes */
