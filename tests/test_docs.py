@@ -125,6 +125,7 @@ class Reading:
     async def run(self, file: Path, text: str, place: str | None) -> None:
         match file.suffix:
             case _ if place:
+                (self.folder / place).parent.mkdir(exist_ok=True)
                 (self.folder / place).write_text(text, encoding="utf-8")
             case ".py" | ".sh" if not file.name.startswith("serve"):
                 self.printed[file] = self.output(*RUN[file.suffix], *self.program(file, text))

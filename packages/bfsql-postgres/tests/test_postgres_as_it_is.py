@@ -1,11 +1,16 @@
 """Databases as they are, in two commands: a company's tables, and the demo's films."""
 
+import asyncio
 import json
+import tomllib
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from bfsql.cli import bfsql as command
 from bfsql.graph import open_graph
 from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeRecord, NodeRecord
@@ -263,6 +268,26 @@ async def test_questions_are_answered_as_sql_does_without_a_choice(name, owner, 
         given = {"dsn": database.reader_url, "schema": schema, **more}
         async with open_graph("postgres", **given) as graph:
             await assert_answered(graph, questions, lambda question: owner.fetch(question.sql))
+
+
+async def test_doctor_writes_a_table_for_each_of_the_database(
+    owner, database, schema, tmp_path, monkeypatch
+):
+    await filled_films(owner)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DATABASE_URL", database.reader_url)
+    invoke = partial(asyncio.to_thread, CliRunner().invoke, command)
+    options = ["--backend", "postgres", "--schema", schema, "--write"]
+    result = await invoke(["doctor", *options])
+    assert result.exit_code == 0, result.output
+    text = await asyncio.to_thread((tmp_path / "bfsql.toml").read_text, "utf-8")
+    assert "\n[backend.nodes.Person]\n" in text
+    written = tomllib.loads(text)["backend"]
+    settings = PostgresSettings(dsn=database.reader_url, schema_=schema)
+    proposed = {one.field: one.tables for one in (await discovery.propose(settings)).settings}
+    assert {field: written[field] for field in ("nodes", "edges")} == proposed
+    found = await invoke(["search-entities", "Nora Ephron"])
+    assert "Nora Ephron" in found.output
 
 
 async def test_the_films_of_the_documentation_are_those_of_the_demo(owner, opened):

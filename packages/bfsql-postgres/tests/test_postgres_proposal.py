@@ -155,6 +155,9 @@ async def test_unusual_tables_are_read_or_named(odd):
     given = {one.field: one.value for one in proposal.settings}
     printed = resolve(PostgresSettings, options={**given, "dsn": odd.reader_url}).settings
     assert await discovery.propose(printed) == Proposal()
+    table = {one.field: one.tables for one in proposal.settings}
+    written = resolve(PostgresSettings, options={"dsn": odd.reader_url}, table=table).settings
+    assert (written.nodes, written.edges) == (printed.nodes, printed.edges)
     connection = await asyncpg.connect(odd.reader_url)
     try:
         layouts = [await discovery.layout_of(connection, one) for one in (settings, printed)]

@@ -42,8 +42,9 @@ async def test_a_missing_file_is_reported_with_the_command_that_makes_one(tmp_pa
     assert not (tmp_path / "nowhere").exists()
 
 
-async def test_a_folder_is_reported(tmp_path):
-    assert "is a folder" in await refusal(tmp_path)
+async def test_an_empty_folder_is_reported(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / ".caches"))
+    assert "this folder is empty" in await refusal(tmp_path)
 
 
 async def test_a_file_under_a_file_is_reported(graph):
@@ -62,10 +63,11 @@ async def test_a_file_of_another_kind_is_reported(file, content):
     assert file.read_bytes() == content
 
 
-async def test_an_sqlite_file_of_somebody_else_is_reported(file):
+async def test_an_sqlite_file_without_tables_is_reported(file, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
     with closing(sqlite3.connect(file)) as connection:
-        connection.execute("CREATE TABLE node (id)")
-    assert "that does not contain a BFS-QL graph" in await refusal(file)
+        connection.execute("PRAGMA user_version = 1")
+    assert "has no table" in await refusal(file)
 
 
 @case_table(("layout", "found"), [(6, "reads layout 5"), (4, "older than 5")])
@@ -180,7 +182,7 @@ def test_a_load_that_is_terminated_leaves_the_old_file_and_nothing_else(graph):
         "        if number == 5_000:\n"
         "            os.kill(os.getpid(), signal.SIGTERM)\n"
         "        yield NodeRecord(str(number), 'Thing')\n"
-        "opened = lambda *_: [Source(SourceAccount('endless', 'jsonl'), endless())]\n"
+        "opened = lambda *_, **__: [Source(SourceAccount('endless', 'jsonl'), endless())]\n"
         "sources.open_sources = opened\n"  # before any module imports the name
         "from bfsql.cli import main\n"
         "main()\n"

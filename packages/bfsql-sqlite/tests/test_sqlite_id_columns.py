@@ -241,4 +241,5 @@ def test_tables_of_nodes_alone_are_no_mistake(folder):
     _write(folder / "b.csv", [{"id": f"p{n}", "parent": f"p{n // 2}"} for n in range(5)])
     for way in (in_bulk, dry_run):
         assert way("a.csv", "b.csv").exit_code == 0
-        assert way("b.csv").exit_code == 0
+        assert way("a.csv").exit_code == 0
+        assert "the column parent holds ids of nodes" in way("b.csv").stdout

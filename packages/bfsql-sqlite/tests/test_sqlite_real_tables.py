@@ -32,6 +32,7 @@ class Case(NamedTuple):
     edges: str = ""
     """All edges by the names of their nodes; with `related_to` no predicate is written."""
     types: str = "Node"
+    code: int = 0
 
     def graph(self):
         """All types, and all edges."""
@@ -262,7 +263,12 @@ CASES = {
         types="Product Supplier",
     ),
     "Northwind without columns": Case(
-        SUPPLIERS, "", "", ("--id-column products.csv=productID", "suppliers.csv=supplierID")
+        SUPPLIERS,
+        "",
+        "3 nodes, 2 edges",
+        ("nodes product, key productID", "-> suppliers"),
+        edges="Chai -supplier-> suppliers:1; Chang -supplier-> suppliers:1",
+        types="product supplier",
     ),
     "Northwind whose ids are equal": Case(
         SUPPLIERS,
@@ -273,6 +279,7 @@ CASES = {
             "--edge-column supplierID makes edges of it",
             "apart with --id-prefix productID=productID: --id-prefix supplierID=supplierID:",
         ),
+        code=1,
     ),
     "Northwind with prefixes": Case(
         SUPPLIERS,
@@ -280,6 +287,7 @@ CASES = {
         "--id-prefix productID=productID: --id-prefix supplierID=supplierID:",
         "3 nodes, 0 edges",
         ("--edge-column supplierID makes edges of it",),
+        code=1,
     ),
     "a column that one table lacks": Case(
         SUPPLIERS,
@@ -298,8 +306,11 @@ CASES = {
         "--id-column ConceptID",
         "3 nodes, 0 edges",
         ("the column Needs holds ids of nodes: --edge-column Needs makes edges of it",),
+        code=1,
     ),
-    "flare": Case(FLARE, "", "4 nodes, 0 edges", ("--edge-column parent makes edges of it",)),
+    "flare": Case(
+        FLARE, "", "4 nodes, 0 edges", ("--edge-column parent makes edges of it",), code=1
+    ),
     "flare with edges": Case(
         FLARE,
         "--edge-column parent",
@@ -308,7 +319,7 @@ CASES = {
         edges="flare.a -parent-> flare; flare.b -parent-> flare; flare.a.x -parent-> flare.a",
     ),
     "flare in JSON": Case(
-        FLARE_JSON, "", "3 nodes, 0 edges", ("--edge-column parent makes edges of it",)
+        FLARE_JSON, "", "3 nodes, 0 edges", ("There are no edges, although in flare.json",), code=1
     ),
     "flare in JSON with edges": Case(
         FLARE_JSON,
@@ -410,7 +421,7 @@ CASES = {
         {"a.csv": "a,b\n1,2\n", "b.xlsx": "", "c.net": "*Vertices 1\n"},
         "",
         "",
-        ("a.csv: no column is", "b.xlsx: .xlsx files cannot be read", "read_pajek"),
+        ("a.csv: no column is", "b.xlsx: is read by the keys of its tables", "read_pajek"),
     ),
     "an option for another table": Case(
         {"a.csv": "src,dst\na,b\n", "b.csv": "x,y\na,b\n"},
@@ -459,7 +470,7 @@ def test_a_table_as_it_is_found(case, tmp_path, monkeypatch):
         assert part in result.output
     if case.size:
         assert f"g.db now holds {case.size}" in result.output
-        assert result.exit_code == 0
+        assert result.exit_code == case.code
     else:
         assert result.exit_code == 2
         assert not Path("g.db").exists()

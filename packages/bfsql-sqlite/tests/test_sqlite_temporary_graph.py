@@ -3,7 +3,9 @@
 import asyncio
 import logging
 import os
+import sqlite3
 import tempfile
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -38,6 +40,7 @@ GRAPHML = """<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
 def folder(tmp_path, monkeypatch):
     """The folder of temporary files."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -158,3 +161,80 @@ def test_the_endings_are_those_of_formats_that_are_whole_graphs():
     names = ("turtle", "ntriples", "nquads", "trig", "rdfxml", "jsonld", "graphml", "gexf", "gml")
     endings = {suffix for name in names for suffix in FORMATS[name].suffixes} - {".json"}
     assert {one for one in SOURCES if not one.endswith((".gz", ".zst"))} == endings
+
+
+# --- tables, whose graph is kept ---
+
+
+def kept(folder):
+    return sorted((folder / "caches/bfsql/graphs").iterdir())
+
+
+def database(path, name="Meg"):
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("CREATE TABLE IF NOT EXISTS actor (id INTEGER PRIMARY KEY, name TEXT)")
+        connection.execute("INSERT INTO actor (name) VALUES (?)", (name,))
+
+
+async def names(path):
+    backend = await SqliteBackend.create(path=path)
+    try:
+        return [one.name for one in await backend.search_entities("Meg")]
+    finally:
+        await backend.close()
+
+
+@pytest.mark.parametrize("path", [Path("lab.db"), Path("lab")])
+async def test_the_graph_of_tables_is_kept_until_they_change(folder, path, caplog):
+    if path.suffix:
+        database(path)
+    else:
+        path.mkdir()
+        write("lab/actor.csv", "id,name\n1,Meg\n2,Tom\n")
+    assert await names(path) == ["Meg"]
+    assert f"{path} is loaded before it is served, into {folder}" in caplog.text
+    (place,) = kept(folder)
+    assert (place.stat().st_mode & 0o777, place.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+    caplog.clear()
+    made = place.stat().st_ino
+    assert await names(path) == ["Meg"]
+    assert (caplog.text, kept(folder)[0].stat().st_ino) == ("", made)
+    backend = await SqliteBackend.create(path=path)
+    if path.suffix:
+        database(path, "Meg Ryan")
+    else:
+        write("lab/more.csv", "id,name\n3,Meg Ryan\n4,Tom Hanks\n")
+    assert backend.changed() is not None
+    assert sorted(await names(path)) == ["Meg", "Meg Ryan"]
+    assert [one.name for one in await backend.search_entities("Meg")] == ["Meg"]
+    await backend.close()
+    assert len(kept(folder)) == 1
+    assert place not in kept(folder)
+
+
+async def test_a_damaged_or_old_graph_of_tables_is_made_again(folder):
+    database("lab.db")
+    await names(Path("lab.db"))
+    (place,) = kept(folder)
+    os.truncate(place, 5_000)
+    old = place.with_name("0-0.db")
+    old.touch()
+    os.utime(old, (0, 0))
+    abandon(place.with_name(".bfsql-serve.killed"))
+    assert await names(Path("lab.db")) == ["Meg"]
+    assert kept(folder) == [place]
+
+
+async def test_without_a_folder_of_caches_the_graph_is_temporary(folder):
+    database("lab.db")
+    write("caches", "no folder")
+    assert await names(Path("lab.db")) == ["Meg"]
+    assert not left(folder)
+
+
+async def test_tables_that_cannot_be_read_leave_nothing(folder):
+    with closing(sqlite3.connect("lab.db")) as connection:
+        connection.execute("PRAGMA user_version = 1")
+    with pytest.raises(StoreError, match="has no table"):
+        await names(Path("lab.db"))
+    assert kept(folder) == []

@@ -19,7 +19,7 @@ from bfsql.errors import StoreError, listing
 from bfsql.plugins import Proposal, ProposedSetting, display_name
 from bfsql_postgres.failures import grant
 from bfsql_postgres.schema import CATALOGUE, Catalogue, Path, Reference, read
-from bfsql_postgres.settings import PostgresSettings, predicate_of, quoted, spelled_name
+from bfsql_postgres.settings import PostgresSettings, by_table, predicate_of, quoted, spelled_name
 from bfsql_postgres.sql import identifier, literal, qualified, union
 
 SAMPLE_ROWS = 500
@@ -164,8 +164,8 @@ class _Mapping:
         numbers = {"foreign keys": len(edges), "tables of two foreign keys": len(links)}
         shown = ", ".join(f"{number} {what}" for what, number in numbers.items() if number)
         chosen = (
-            ProposedSetting("nodes", nodes, why),
-            ProposedSetting("edges", links + edges, shown),
+            ProposedSetting("nodes", nodes, why, by_table(nodes)),
+            ProposedSetting("edges", links + edges, shown, by_table(links + edges)),
         )
         return Proposal(chosen, left_out, withheld=withheld, remedy=grants)
 

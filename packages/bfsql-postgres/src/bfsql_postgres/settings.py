@@ -18,7 +18,8 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import parse_qs
 
@@ -78,13 +79,29 @@ _UNREADABLE = (
 def _tables(value: Any) -> Any:
     """Replace texts by the tables they describe; other items stay unchanged.
 
-    The command line splits its texts at commas, so the pieces are joined again first.
+    The command line splits its texts at commas, so the pieces are joined again first. In a file,
+    each may be a table of its own, whose name is that of the table unless it has another one.
     """
+    if isinstance(value, Mapping) and all(isinstance(row, Mapping) for row in value.values()):
+        return [{"table": name} | {**row} for name, row in value.items()]
     items = [value] if isinstance(value, str) else value
     if not isinstance(items, list | tuple):
         return value
     texts = [item for item in items if isinstance(item, str)]
     return [*(item for item in items if not isinstance(item, str)), *_parsed(", ".join(texts))]
+
+
+def by_table(texts: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Tables of a file that say the same as texts; of several of a table, with the object."""
+    rows, found = _parsed(", ".join(texts)), dict[str, dict[str, str]]()
+    often = Counter(row["table"] for row in rows)
+    for number, row in enumerate(rows):
+        name = table = row["table"]
+        if often[table] > 1:
+            name = f"{table}.{row['object'].rpartition(':')[2].strip()}"
+            name = f"{name}.{number}" if name in found else name
+        found[name] = row if name != table else {key: row[key] for key in row if key != "table"}
+    return found
 
 
 def _parsed(text: str) -> list[dict[str, Any]]:

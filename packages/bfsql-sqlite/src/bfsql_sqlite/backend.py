@@ -29,7 +29,7 @@ from bfsql.models.records import (
 )
 from bfsql_sqlite import queries
 from bfsql_sqlite.adjacency import NumberedEdgeFilter
-from bfsql_sqlite.connection import FEW, Pool, Result
+from bfsql_sqlite.connection import FEW, Pool, Result, holds_tables
 from bfsql_sqlite.integer_graph import Schema, SqliteIntegerGraph, find, names_of, rows_of_nodes
 from bfsql_sqlite.outline import of_file, outlined
 from bfsql_sqlite.plugin import SOURCES
@@ -76,16 +76,18 @@ class SqliteBackend(BatchGraphDb):
     async def open(cls, settings: SqliteSettings) -> SqliteBackend:
         """Open a graph from settings that are already validated.
 
-        A file that only `bfsql load` reads is loaded into a temporary graph first.
+        A file that only `bfsql load` reads is loaded into a temporary graph first; that of a
+        database of another program, a workbook or a folder is kept for the next time.
 
         Raises:
             StoreError: As `create`; or such a file cannot be loaded.
         """
-        if not settings.path.name.lower().endswith(SOURCES):
+        caches = holds_tables(settings.path.expanduser())
+        if not caches and not settings.path.name.lower().endswith(SOURCES):
             return cls(*await _read_graph(settings))
         from bfsql_sqlite.temporary_graph import TemporaryGraph  # and with it all readers
 
-        temporary = await TemporaryGraph.load(settings)
+        temporary = await TemporaryGraph.load(settings, caches=caches)
         try:
             return cls(*await _read_graph(temporary.settings), temporary)
         except BaseException:

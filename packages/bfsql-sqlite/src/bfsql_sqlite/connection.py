@@ -29,6 +29,7 @@ from bfsql import call, workers
 from bfsql.errors import BfsqlError, StoreDamaged, StoreError, StoreUnavailable, system_reason
 from bfsql.settings import open_regular
 from bfsql_sqlite import edge_tables, property_tables
+from bfsql_sqlite.plugin import TABLES as ENDINGS_OF_TABLES
 
 APPLICATION_ID = 0x42_46_53_51
 """`PRAGMA application_id` of a graph: "BFSQ"."""
@@ -116,6 +117,20 @@ def read_header(path: Path) -> Header | None:
         pages * (65_536 if page == 1 else page),
         int.from_bytes(head[40:44] + head[24:28], "big"),  # VACUUM increments the first half
     )
+
+
+def holds_tables(path: Path) -> bool:
+    """Whether a path is a folder, a workbook, or a database that is no graph."""
+    try:
+        if path.is_dir():
+            return True
+        with open_regular(path) as file:
+            head = file.read(100)
+    except (OSError, ValueError):  # the caller says what is wrong
+        return False
+    if head.startswith(_MAGIC) and len(head) == 100:
+        return int.from_bytes(head[68:72], "big") != APPLICATION_ID
+    return head[8:12] == b"DUCK" or path.name.lower().endswith(ENDINGS_OF_TABLES)
 
 
 def file_state(path: Path) -> Hashable:

@@ -11,6 +11,10 @@ SOURCES = tuple(
 )
 """Endings of files, each a whole graph, that are loaded into a temporary graph to be served."""
 
+TABLES = (".duckdb", ".ddb", ".xlsx", ".xlsm")
+"""Endings of files of several tables, which are loaded to be served, too; others are folders, and
+SQLite's databases, which have the endings of graphs."""
+
 _open = lazy_call("bfsql_sqlite.backend:SqliteBackend.open")
 
 
@@ -30,5 +34,5 @@ plugin = BackendPlugin(
     open=_open,
     load=lazy_call("bfsql_sqlite.loader:load_graph"),
     prepare=_prepare,
-    files=GraphFiles("path", (".db", ".sqlite", ".sqlite3", ".bfsql"), SOURCES),
+    files=GraphFiles("path", (".db", ".sqlite", ".sqlite3", ".bfsql"), (*SOURCES, *TABLES)),
 )

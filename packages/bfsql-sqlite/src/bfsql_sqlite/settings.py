@@ -16,7 +16,7 @@ class SqliteSettings(BackendSettings):
     found_file = FoundFile("path connections cache_mb")
 
     path: Annotated[Path, Env("BFSQL_SQLITE_PATH")] = Path("graph.db")
-    """The graph's file; `bfsql load` creates it. RDF, GraphML, GEXF and GML are loaded first."""
+    """The graph's file; `bfsql load` creates it. Files of RDF and of tables are loaded first."""
     connections: Annotated[int, Env("BFSQL_SQLITE_CONNECTIONS")] = Field(default=4, ge=1, le=64)
     """Number of threads that read the file, each with its own connection."""
     cache_mb: Annotated[int, Env("BFSQL_SQLITE_CACHE_MB")] = Field(default=32, ge=1, le=65_536)

@@ -1,15 +1,21 @@
 """A file of another format, loaded into a graph that exists as long as it is open.
 
-A search, an answer and the schema are then those of the loaded file, and as fast.
+A search, an answer and the schema are then those of the loaded file, and as fast. The graph of a
+database, a workbook or a folder stays in the user's folder of caches, until its source changes.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import sys
 import tempfile
+import time
 from collections.abc import Hashable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from hashlib import sha256
+from importlib.metadata import version
 from pathlib import Path
 from typing import Self
 from uuid import uuid4
@@ -18,7 +24,7 @@ from bfsql.errors import SourceError, StoreError, system_reason
 from bfsql.loading import Reading, fill
 from bfsql.loading.folders import working_folder
 from bfsql.models.load import LoadOptions, LoadReport
-from bfsql_sqlite.connection import file_state
+from bfsql_sqlite.connection import check, file_state
 from bfsql_sqlite.plugin import plugin
 from bfsql_sqlite.settings import SqliteSettings
 
@@ -33,7 +39,7 @@ class TemporaryGraph:
 
     Args:
         settings: Those of the file.
-        source: The file that was loaded, and its state before that.
+        source: The files that were loaded, and their state before that.
         folder: Removes the folder of the graph's file.
 
     Attributes:
@@ -41,50 +47,114 @@ class TemporaryGraph:
     """
 
     def __init__(
-        self, settings: SqliteSettings, source: tuple[Path, Hashable], folder: ExitStack
+        self, settings: SqliteSettings, source: tuple[list[Path], Hashable], folder: ExitStack
     ) -> None:
         self.settings = settings
-        self._source, self._state = source
+        self._files, self._state = source
         self._folder = folder
 
     @classmethod
-    async def load(cls, settings: SqliteSettings) -> Self:
+    async def load(cls, settings: SqliteSettings, *, caches: bool = False) -> Self:
         """Load a source as `bfsql load` does by default.
 
         Args:
             settings: `path` is the source.
+            caches: Whether the graph is kept for the next time, if there is a place for it.
 
         Raises:
             StoreError: It cannot be read, or there is no room for the graph.
         """
         source = settings.path.expanduser()
-        state = file_state(source)  # before it is read, so that no change is missed
+        files = _files(source)
+        state = _state(files)  # before they are read, so that no change is missed
         if source.exists() and not (source.is_file() or source.is_dir()):
             raise StoreError(
                 f"{source} is not a regular file. Save its content as one to serve it."
             )
         with ExitStack() as stack:
             try:
-                working = working_folder(Path(tempfile.gettempdir()), ".bfsql-serve.", uuid4().hex)
-                folder = stack.enter_context(working)
-                made = settings.model_copy(update={"path": folder / f"{source.name}.db"})
-                reading = await asyncio.to_thread(Reading, plugin, [source], how=_AS_LOADED)
-                _log(source, await fill(plugin, made, reading))
+                place = _place(source, state) if caches else None
+                if place is None or not _is_graph(place):
+                    parent = Path(tempfile.gettempdir()) if place is None else place.parent
+                    working = working_folder(parent, ".bfsql-serve.", uuid4().hex)
+                    folder = stack.enter_context(working)
+                    made = settings.model_copy(update={"path": folder / f"{source.name}.db"})
+                    if caches:
+                        log.warning(_LOADS, source, place or "a temporary file", source)
+                    reading = await asyncio.to_thread(Reading, plugin, [source], how=_AS_LOADED)
+                    _log(source, await fill(plugin, made, reading))
+                    if place is None:
+                        return cls(made, (files, state), stack.pop_all())
+                    made.path.chmod(0o600)
+                    made.path.replace(place)
             except SourceError as error:
                 raise StoreError(str(error)) from error
             except OSError as error:
                 reason = system_reason(error)
                 raise StoreError(f"{source} cannot be loaded to serve it: {reason}") from error
-            return cls(made, (source, state), stack.pop_all())
+        _remove_stale(place)
+        made = settings.model_copy(update={"path": place})
+        return cls(made, (files, state), ExitStack())
 
     def changed(self) -> Hashable | None:
         """The state of the source, if it is no longer the file that was loaded."""
-        state = file_state(self._source)
+        state = _state(self._files)
         return None if state == self._state else state
 
     def close(self) -> None:
         """Remove the file."""
         self._folder.close()
+
+
+_LOADS = "%s is loaded before it is served, into %s. How its tables are read: bfsql load %s --guess"
+
+
+def _files(source: Path) -> list[Path]:
+    """A file and its log, or a folder with all that is in it but what SQLite keeps in memory."""
+    inside = sorted(source.rglob("*")) if source.is_dir() else []
+    files = [source, source.with_name(f"{source.name}-wal"), *inside]
+    return [file for file in files if not file.name.endswith("-shm")]
+
+
+def _state(files: list[Path]) -> Hashable:
+    """The states of files; that of a folder changes with the names in it."""
+    return tuple((str(file), file_state(file)) for file in files)
+
+
+def _place(source: Path, state: Hashable) -> Path | None:
+    """The file for the graph of a source in the user's folder of caches; None without one.
+
+    Its name begins with what is the same for all states of the source.
+    """
+    home = {"win32": "~/AppData/Local", "darwin": "~/Library/Caches"}.get(sys.platform, "~/.cache")
+    base = Path(os.environ.get("XDG_CACHE_HOME") or home).expanduser()
+    folder = base / "bfsql" / "graphs"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.chmod(0o700)  # which fails if it is another user's
+    except OSError as error:
+        log.info("No graph is kept in %s: %s", folder, system_reason(error))
+        return None
+    keys = (str(source.resolve()), (state, version("bfsql-core"), version("bfsql-sqlite")))
+    return folder / ("-".join(sha256(repr(key).encode()).hexdigest()[:32] for key in keys) + ".db")
+
+
+def _is_graph(place: Path) -> bool:
+    """Whether a kept graph is there; it is then of today."""
+    with suppress(StoreError, OSError):
+        check(place)
+        os.utime(place)
+        return True
+    return False
+
+
+def _remove_stale(place: Path) -> None:
+    """Remove the graphs of other states of a source, and those that nobody served for long."""
+    source, oldest = place.name.partition("-")[0], time.time() - 30 * 86_400  # 30 days
+    for other in place.parent.glob("*.db"):
+        with suppress(OSError):  # on Windows, a server may have it open
+            if other != place and (other.name.startswith(source) or other.stat().st_mtime < oldest):
+                other.unlink()
 
 
 def _log(source: Path, report: LoadReport) -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shlex
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
+from rich.console import Console
+
 from bfsql.answers import notes
 from bfsql.cli.command import escape
+from bfsql.cli.render import table
 from bfsql.loading import Rehearsal
 from bfsql.loading.advice import ends_without_node, lacks_most_ends
 from bfsql.loading.intake import similar_ids
@@ -18,6 +22,7 @@ from bfsql.models.json_values import encode
 from bfsql.models.load import ColumnAccount, LoadReport, SourceAccount
 from bfsql.sources import RDF
 from bfsql.sources.fields import value_of
+from bfsql.sources.keys import TableReading
 
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "blanks"}
 
@@ -51,6 +56,28 @@ def rehearsal(trial: Rehearsal) -> list[str]:
     )
 
 
+def guess(readings: Sequence[TableReading]) -> list[str]:
+    """How tables are read by their keys: a line for each table, and for each of its references."""
+    if not readings:
+        return ["These sources are not read by keys: --dry-run shows how they are read."]
+    rows: list[tuple[str, ...]] = []
+    for one in readings:
+        parts = [f"{one.kind} {one.type}".rstrip()]
+        if one.kind == "nodes":
+            parts.append(f"key {', '.join(one.key)}" if one.key else "each different row")
+            parts += [f"name {one.name_column}"] if one.name_column else []
+        number = "" if one.rows is None else f"{one.rows:,}"
+        rows.append((one.name, number, ", ".join(parts), one.key_reason))
+        for ref in one.references:
+            to = " or ".join(ref.to)
+            rows.append((f"  {', '.join(ref.columns)}", "", f"-> {to}", ref.sureness))
+        rows += [(f"  {column}", "", f"-> {to}?", "not read") for column, to in one.candidates]
+    console = Console(width=80, file=io.StringIO(), highlight=False)
+    with console.capture() as lines:
+        console.print(table(("table, column", "rows", "read as", "why"), rows))
+    return [line.rstrip() for line in lines.get().splitlines()]
+
+
 counted = partial(notes.counted, form=",")
 
 
@@ -81,6 +108,8 @@ def _lines(report: LoadReport, of_columns: str, of_refused: str) -> Iterator[str
 
 
 def _source(source: SourceAccount, purpose: str) -> Iterator[str]:
+    if source.by_keys and not (source.notes or source.refused):
+        return
     separator = _SEPARATORS.get(source.separator or "", source.separator)
     between = f"{separator} between cells" if separator else ""
     how = ", ".join(filter(None, (source.format, source.encoding, between)))
@@ -93,7 +122,7 @@ def _source(source: SourceAccount, purpose: str) -> Iterator[str]:
     found = ", ".join(filter(None, numbers)) or "nothing"
     refused = f"; {counted(source.refused, 'line')} refused" if source.refused else ""
     yield f"{source.name} ({how}): {found}{purpose}{refused}."
-    if source.columns:
+    if source.columns and not source.by_keys:
         yield f"  {_columns(source.columns)}"
     yield from (f"  {note}" for note in source.notes)
 

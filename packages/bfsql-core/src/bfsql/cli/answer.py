@@ -69,6 +69,7 @@ class _Subgraph:
         self.content = content
         self.arguments = arguments
         self.sorted_by = str(arguments.get("sort_by", "")).lstrip("+-")
+        self.measures = list(map(measure_label, _texts(arguments.get("measure"))))
         self.fields = list(map(measure_label, _texts(arguments.get("fields"))))
         self.names = {node["id"]: _name(node) for node in content["nodes"]}
         self.is_table = bool(self.sorted_by) or not content["edges"]
@@ -128,7 +129,7 @@ class _Subgraph:
 
     def _columns(self) -> tuple[list[str], list[list[object]]]:
         """Heads and rows of the nodes, without empty columns."""
-        measures = self.content.get("measure", ())
+        measures = self.measures
         records = [_record(node, measures) for node in self.nodes]
         types = {node["entity_type"] for node in self.nodes}
         is_counted = "paths" in self.nodes[0]
@@ -141,7 +142,7 @@ class _Subgraph:
     def _label(self, node: Mapping[str, Any]) -> Text:
         """A node in a tree: its name, what was asked about it, and its id."""
         id_, name = node["id"], self.names[node["id"]]
-        record = _record(node, self.content.get("measure", ()))
+        record = _record(node, self.measures)
         keys = [
             *record.keys()
             - {"id", "type", "name", "paths", "via"}

@@ -18,7 +18,7 @@ from typing import Any
 
 import click
 
-from bfsql.cli.account import account, rehearsal
+from bfsql.cli.account import account, guess, rehearsal
 from bfsql.cli.command import ExitCode, escape, wrapped
 from bfsql.cli.configuration import Configuration
 from bfsql.cli.configured import ConfiguredCommand
@@ -27,9 +27,14 @@ from bfsql.interpreter import rare_collections
 from bfsql.loading import Reading, fill, rehearse
 from bfsql.models.load import LoadMode, LoadOptions, Progress
 from bfsql.sources import FORMATS, SourceOptions
+from bfsql.sources.keys import TableReading
 from bfsql.sources.options import OWN_OPTIONS, option_of
+from bfsql.sources.reading_file import is_reading, read_reading, write_reading
 
-_FLAGS = ("replace", "append", "no_backup", "no_create_nodes", "dry_run", "allow_refused", "strict")
+_FLAGS = (
+    *("replace", "append", "no_backup", "no_create_nodes", "dry_run", "allow_refused", "strict"),
+    *("guess", "write"),
+)
 
 _OF_FILE = "[FILE=]TEXT"
 _several = partial(click.option, multiple=True)
@@ -39,11 +44,22 @@ _of_file = partial(_several, metavar=_OF_FILE)
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 
 
+_STORES = ("--path", "--backend", "--config", "--context", "--write")
+"""Options with which a TOML file among the arguments names no store, or is no source."""
+
+
 class _LoadCommand(ConfiguredCommand):
     writes = True
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Refuse an option that is given twice, since only the last value would count."""
+        """Refuse an option that is given twice, since only the last value would count.
+
+        A reading in a file names the graph file, unless an option does.
+        """
+        given = [one for one in args if is_reading(Path(one))]
+        if len(given) == 1 and not any(one.partition("=")[0] in _STORES for one in args):
+            target = read_reading(Path(given[0])).target
+            args = args if target is None else ["--path", str(target), *args]
         rest = super().parse_args(ctx, list(args))
         once = {flag: param for param in self.get_params(ctx) for flag in param.opts}
         flags = takewhile(lambda argument: argument != "--", args)
@@ -68,7 +84,7 @@ def _given_twice(option: str, count: int, cure: str = "") -> click.UsageError:
     "load",
     cls=_LoadCommand,
     sections={
-        "What to do": "replace append remove dry-run",
+        "What to do": "replace append remove guess write dry-run",
         "Tables of nodes": "id-column type-column name-column node-type",
         "Tables of edges": "subject-column predicate-column object-column default-predicate",
         "Files": "format encoding no-header separator",
@@ -85,15 +101,22 @@ def _given_twice(option: str, count: int, cure: str = "") -> click.UsageError:
 @click.option("--append", is_flag=True, help="Add to the existing graph; not for servers.")
 @click.option("--no-backup", is_flag=True, help="With --replace: do not back up the old file.")
 @_several(
-    "--remove",
-    metavar="FILE",
-    help="Remove these nodes or edges from the existing graph before anything is added.",
+    "--remove", metavar="FILE", help="First remove its nodes or edges from the existing graph."
 )
 @click.option(
     "--no-create-nodes", is_flag=True, help="Do not create nodes for ids that occur only in edges."
 )
 @click.option(
     "--dry-run", is_flag=True, help="Show how the files would be read, and write nothing."
+)
+@click.option(
+    "--guess", is_flag=True, help="Show how tables are read by their keys, and load nothing."
+)
+@click.option(
+    "--write",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Keep that in a file, such as lab.toml, to load from.",
 )
 @click.option(
     "--allow-refused",
@@ -116,7 +139,7 @@ def _given_twice(option: str, count: int, cure: str = "") -> click.UsageError:
     "--separator", metavar="CHARACTER", help="Tables: what separates cells; also: tab, blank."
 )
 @click.option(
-    "--no-header", is_flag=True, help="Tables: the first row is data, and columns have numbers."
+    "--no-header", is_flag=True, help="Tables: the first row is data; columns have numbers."
 )
 @click.option(
     "--columns",
@@ -176,14 +199,22 @@ def load(configuration: Configuration, source: tuple[str, ...], **options: Any) 
     flags = {name: options.pop(name) for name in _FLAGS}
     sources, removals = _paths(source), _paths(options.pop("remove"))
     _check(flags, sources, removals)
-    _check_target(configuration)
-    plugin, reading = configuration.choice.plugin, _reading(options, sources)
+    target = _check_target(configuration, sources)
+    tables = [
+        t for one in sources for t in (read_reading(one).sources if is_reading(one) else [one])
+    ]
+    plugin, reading = configuration.choice.plugin, _reading(options, tables)
     how = _how(flags, reading.default_type, removing=bool(removals))
+    write = partial(_write, flags["write"], sources, target, reading)
     try:
         with _orderly_end(), _progress() as progress:
             how = replace(how, progress=progress)
             # Outside the event loop, where one Ctrl-C ends the waiting for a pipe.
             opened = Reading(plugin, sources, reading, remove=removals, how=how)
+            if flags["guess"]:
+                click.echo("\n".join(guess(opened.readings)))
+                write(opened.readings)
+                return
             if flags["dry_run"]:
                 trial = asyncio.run(rehearse(opened))
                 lines, report, error = rehearsal(trial), trial.report, trial.error
@@ -191,6 +222,7 @@ def load(configuration: Configuration, source: tuple[str, ...], **options: Any) 
                 with rare_collections(30):
                     report = asyncio.run(fill(plugin, configuration.backend.settings, opened))
                 lines, error = account(report, allowed=flags["allow_refused"]), None
+            lines = [*guess(opened.readings), *lines] if opened.readings else lines
     except KeyboardInterrupt as interrupt:
         # The note that a loader that cannot roll back adds to the cancellation.
         notes = getattr(interrupt.__context__, "__notes__", ())
@@ -200,6 +232,7 @@ def load(configuration: Configuration, source: tuple[str, ...], **options: Any) 
     click.echo(wrapped("\n".join(lines), sys.stdout))
     if error is not None:
         raise error
+    write(opened.readings)
     if (report.refused or report.wrong_columns) and not flags["allow_refused"]:
         click.get_current_context().exit(ExitCode.FAILED)
 
@@ -240,16 +273,23 @@ def _check(flags: Mapping[str, bool], sources: Sequence[Path], removals: Sequenc
         )
 
 
-def _check_target(configuration: Configuration) -> None:
-    """Make sure that the store is not a file that its backend can only read, as RDF.
+def _check_target(configuration: Configuration, sources: Sequence[Path]) -> Path | None:
+    """The graph file to be filled, if the store is one.
 
-    The backend may have been chosen by the ending of `--path`.
+    It must be neither a file that its backend can only read, as RDF, nor one of the sources. The
+    backend may have been chosen by the ending of `--path`.
     """
     files, backend = configuration.choice.plugin.files, configuration.backend
-    if files is None or not backend.origins[files.setting].startswith("option"):
-        return
+    if files is None:
+        return None
     named = getattr(backend.settings, files.setting)
     file = Path(named if isinstance(named, str | Path) else named[0])
+    if file.exists() and any(one.exists() and file.samefile(one) for one in sources):
+        raise ConfigurationError(
+            f"{file} is both a SOURCE and the graph file to be made. Name another one with --path."
+        )
+    if not backend.origins[files.setting].startswith("option"):
+        return file
     if files.setting != "path" or file.name.lower().endswith(files.sources):
         graph = file.name.partition(".")[0] + ".db"
         serve = f" To use {file} without loading it: bfsql serve {file}" if file.exists() else ""
@@ -257,6 +297,26 @@ def _check_target(configuration: Configuration) -> None:
             f"Nothing can be loaded into {file}: the backend {configuration.choice.backend} only "
             f"reads such files. Load into a graph file: bfsql load SOURCE --path {graph}.{serve}"
         )
+    return file
+
+
+def _write(
+    file: Path | None,
+    sources: Sequence[Path],
+    target: Path | None,
+    options: SourceOptions,
+    readings: Sequence[TableReading],
+) -> None:
+    """Write the reading of tables to a file, if one is named."""
+    if file is None:
+        return
+    if not readings:
+        raise ConfigurationError(
+            f"{file} was not written: these sources were not read by keys. --dry-run shows how "
+            "they are read."
+        )
+    write_reading(file, readings, sources, target, options)
+    click.echo(f"The reading is kept in {file}: bfsql load {file} --replace")
 
 
 def _how(flags: Mapping[str, bool], default_type: str, *, removing: bool) -> LoadOptions:

@@ -16,6 +16,7 @@ from bfsql.cli.configuration import Configuration
 from bfsql.cli.install import argument
 from bfsql.cli.serve import serve
 from bfsql.cli.show import Line, setting_lines, toml
+from bfsql.cli.splice import toml_key, toml_text
 from bfsql.errors import BfsqlError, ConfigurationError
 from bfsql.plugins import Proposal
 from bfsql.settings import FILE_NAME, HIDDEN, spelled
@@ -95,9 +96,15 @@ def _lines(configuration: Configuration, proposal: Proposal) -> Iterator[str]:
     yield from server
     yield from ("", "[backend]", f"name = {json.dumps(configuration.choice.backend)}", *backend)
     for one in proposal.settings:
-        yield toml(Line(one.field.rstrip("_"), one.value, one.reason))
+        if one.tables is None:
+            yield toml(Line(one.field.rstrip("_"), one.value, one.reason))
     left_out = (proposal.withheld, *proposal.left_out)
     yield from (f"# {escape(sentence)}" for sentence in left_out if sentence)
+    for one in proposal.settings:
+        yield from ("", f"# {one.field}: {escape(one.reason)}") if one.tables else ()
+        for name, row in (one.tables or {}).items():
+            yield from ("", f"[backend.{one.field}.{toml_key(name)}]")
+            yield from (f"{key} = {toml_text(value)}" for key, value in row.items())
 
 
 def _toml_line(line: Line) -> str:

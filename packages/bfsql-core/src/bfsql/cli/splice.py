@@ -309,8 +309,8 @@ def set_table(text: str, key: str, name: str, value: dict[str, Value] | None) ->
     if value is None:
         del due[key][name]
     else:
-        lines = [f"[{_toml_key(key)}.{_toml_key(name)}]"]
-        lines += [f"{_toml_key(one)} = {_toml(item)}" for one, item in value.items()]
+        lines = [f"[{toml_key(key)}.{toml_key(name)}]"]
+        lines += [f"{toml_key(one)} = {_toml(item)}" for one, item in value.items()]
         block = newline.join([*lines, ""])
     pattern = r"\s*\.\s*".join(f'"?{re.escape(toml_text(one)[1:-1])}"?' for one in (key, name))
     found = list(re.finditer(_TABLE.format(name=pattern), text, re.MULTILINE | re.VERBOSE))
@@ -330,7 +330,8 @@ def set_table(text: str, key: str, name: str, value: dict[str, Value] | None) ->
     raise Unreadable(f"the table {key}.{name} cannot be {verb}, because of the way it is written")
 
 
-def _toml_key(key: str) -> str:
+def toml_key(key: str) -> str:
+    """A key in TOML, which is quoted only if it has to be."""
     return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else _toml(key)
 
 
@@ -346,6 +347,6 @@ def _toml(value: Value) -> str:
         case list():
             return f"[{', '.join(map(_toml, value))}]"
         case dict():
-            return f"{{ {', '.join(f'{_toml_key(k)} = {_toml(v)}' for k, v in value.items())} }}"
+            return f"{{ {', '.join(f'{toml_key(k)} = {_toml(v)}' for k, v in value.items())} }}"
         case _:
             return json.dumps(value)

@@ -681,20 +681,20 @@ class MeasureReader:
                 "step, or its edges and their nodes.",
                 "measure",
             )
-        values = await StepValues.of(self._db, walks, expression, common, self._stripped)
+        of_steps = await StepValues.of(self._db, walks, expression, common, self._stripped)
 
-        def found() -> _Values:
+        def values() -> _Values:
             own = walks if other == common else paired(walks, common, {}, most)
             stops, pairs = Waypoints.at_all(own, other, edges=bool(of_edges))
             known = Values()
-            parts = map(known.numbers, values.of_stops(expression.tree, pairs))
+            parts = map(known.numbers, of_steps.of_stops(expression.tree, pairs))
             numbers = np.concatenate([NO_HANDLES, *parts])
             places = np.flatnonzero(numbers)
             return _Values(
                 one, own, stops.chosen(places), numbers[places], *_read(known), NO_HANDLES
             )
 
-        return await off_loop(self._table.size, found)
+        return await off_loop(self._table.size, values)
 
 
 def _read(values: Values) -> tuple[list[list[Number]], list[list[str]]]:

@@ -36,6 +36,7 @@ _OF_NAMES = re.compile("name|title|desc", re.IGNORECASE)
 """Columns that are proposed first as names."""
 _REFERENCES = ("id", "parent", "of")
 """Endings of columns that hold ids even if these are numbers."""
+_HOLDS = "holds ids of nodes"
 _MARKS = "~_:@ "
 """Characters around the names of columns in exports of graph databases, such as `@from`."""
 
@@ -56,6 +57,8 @@ def add_advice(
     for source in sources:
         account, table = source.account, source.table
         file = f"{Path(account.name).name}=" if len(sources) > 1 else ""
+        if source.reading is not None:
+            continue
         with suppress(SourceError):  # the file is no longer there
             if table is None:
                 _nameless(account, account.texts, file)
@@ -104,9 +107,23 @@ def _references(
         are_ids = all(cell in ids or ids.issuperset(texts(cell, "")) for cell in cells)
         if column.name in id_columns or (len(cells) > 1 and are_ids and not is_plain):
             account.note(
-                f"the column {column.name} holds ids of nodes: "
+                f"the column {column.name} {_HOLDS}: "
                 f"{option_of('edge_column', column.name)} makes edges of it"
             )
+
+
+def unread_references(sources: Iterable[Source]) -> list[str]:
+    """Sentences on columns that hold keys, in a load that made no edges."""
+    found = []
+    for source in sources:
+        one, account = source.reading, source.account
+        notes = [note for note in account.notes if _HOLDS in note]
+        if one is not None:
+            notes = [f"{column} may refer to {to}" for column, to in one.candidates]
+            advice = "; --write lab.toml keeps the reading, in which an entry of [edges] decides"
+            notes = [note + advice for note in notes]
+        found += [f"There are no edges, although in {account.name} {note}." for note in notes]
+    return found
 
 
 def _edges(
@@ -216,7 +233,9 @@ class NodeTables:
         self._tables: list[tuple[str, AnyTable, NodeColumns]] = [
             (source.account.name, source.table, source.table.columns)
             for source in sources
-            if source.table is not None and isinstance(source.table.columns, NodeColumns)
+            if source.table is not None
+            and source.reading is None
+            and isinstance(source.table.columns, NodeColumns)
         ]
         self._alone = len(sources) == 1
         self.samples: dict[str, dict[str, set[str]]] = {

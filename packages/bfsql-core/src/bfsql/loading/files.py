@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bfsql.errors import ConfigurationError, LoadRefused, SourceError
-from bfsql.loading.advice import NodeTables, add_advice, with_typed_ends
+from bfsql.loading.advice import NodeTables, add_advice, unread_references, with_typed_ends
 from bfsql.loading.intake import MAX_REFUSALS, check_graph
 from bfsql.loading.staging import StagedEdge, StagedNode, staged
 from bfsql.models.load import (
@@ -80,7 +80,10 @@ async def fill(plugin: BackendPlugin, settings: BackendSettings, reading: Readin
             "Choose another one with --backend, for instance sqlite."
         )
     load_records = _with_options(plugin.load, reading.how)
-    return reading.completed(await load_records(settings, reading.records, reading.how))
+    try:
+        return reading.completed(await load_records(settings, reading.records, reading.how))
+    finally:
+        reading.close()
 
 
 class Rehearsal(NamedTuple):
@@ -150,9 +153,11 @@ class Reading:
                 "this file is given both as a SOURCE and with --remove; leave out one of the two",
             )
         # Together, since they share prefixes, and a named column may be in any of them.
-        sources = open_sources([*paths, *remove], options)
+        sources = open_sources([*paths, *remove], options, related=not remove)
         removals = [source for source in sources if source.origin in remove]
         sources = [source for source in sources if source.origin not in remove]
+        self.readings = [one.reading for one in sources if one.reading is not None]
+        """How tables are read by their keys; none if they are read by the names of columns."""
         choose_together(source.choices for source in sources)
         self._accounts = [source.account for source in sources]
         self._node_tables = NodeTables(sources)
@@ -162,7 +167,7 @@ class Reading:
         sources = [
             *sources,
             # The references of tables of nodes are sources of their own.
-            *(Source(one.account, one.references) for one in sources if one.references is not None),
+            *(Source(SourceAccount("", ""), one.references) for one in sources if one.references),
             *(Source(SourceAccount("", ""), one.records()) for one in self._ends),
         ]
         self.records = RefusalFilter(
@@ -186,6 +191,11 @@ class Reading:
         )
         """What is asked of the loader."""
 
+    def close(self) -> None:
+        """Close the files of tables, which could be read again until then."""
+        for source in self._sources:
+            source.close()
+
     def completed(self, report: LoadReport) -> LoadReport:
         """The report with the findings from reading the files."""
         filters = (self.records, self.removed)
@@ -196,12 +206,13 @@ class Reading:
         refusals = chain(*(one.refusals for one in filters), report.refusals)
         report = with_typed_ends(report, self._ends)
         add_advice(self._sources, self._node_tables.samples, report)
+        unread = [] if report.edges else unread_references(self._sources)
         return replace(
             report,
             duplicate_nodes=max(0, report.duplicate_nodes - statements),
             refusals=list(islice(refusals, MAX_REFUSALS)),
             refused=sum(one.refused for one in filters) + report.refused,
-            wrong_columns=self._node_tables.wrong_columns(report, self._accounts),
+            wrong_columns=[*self._node_tables.wrong_columns(report, self._accounts), *unread],
             sources=self._accounts,
             removals=self._removals,
         )

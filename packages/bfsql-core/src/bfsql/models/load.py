@@ -105,6 +105,8 @@ class SourceAccount:
     """How often each column has a text that counts as empty, by the reader's own tables."""
     texts: dict[str, list[str]] = field(default_factory=dict)
     """Attributes of nodes without a name that may be one, with values."""
+    by_keys: bool = False
+    """Whether it is a table that was read by its keys."""
     nodes: int = 0
     """Number of node records yielded; of RDF, number of statements about nodes."""
     joined_nodes: int = 0

@@ -48,6 +48,8 @@ class ProposedSetting:
     """Its value, as in a configuration file: text, a number, a list of texts or a mapping."""
     reason: str
     """Why, in a few words that follow the value: `unique constraints`."""
+    tables: Mapping[str, Mapping[str, str]] | None = None
+    """The same as tables of a configuration file, by their names, if the value is many things."""
 
 
 @dataclass(frozen=True, slots=True)

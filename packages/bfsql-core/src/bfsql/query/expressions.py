@@ -106,11 +106,11 @@ class ExpressionReader:
         """The expression that the whole text is; errors as in `expression`."""
         tree = self.expression()
         if rest := self._text[self.at :].strip():
-            raise self._wrong(f"has {quoted(rest)} after {self._written}")
+            raise self._wrong(f"has {quoted(rest)} after {self._before}")
         return tree
 
     @property
-    def _written(self) -> str:
+    def _before(self) -> str:
         return quoted(self._text[: self.at].strip())
 
     def _term(self) -> Tree:
@@ -158,7 +158,7 @@ class ExpressionReader:
             inside.append(self.expression())
         self._skip()
         if not self._text.startswith(")", self.at):
-            raise self._wrong(f'lacks a ")" after {self._written}')
+            raise self._wrong(f'lacks a ")" after {self._before}')
         self._depth -= 1
         self.at += 1
         return tuple(inside)
@@ -170,7 +170,7 @@ class ExpressionReader:
         self.at = self._name_end()
         name = self._text[start : self.at].strip()
         if not name:
-            after = f"after {self._written}" if start else "at its beginning"
+            after = f"after {self._before}" if start else "at its beginning"
             raise self._wrong(f"names no property or number {after}")
         return self._part(name)
 

@@ -479,7 +479,8 @@ def _missing(
     return SourceError(
         path,
         "no column is recognized as ids: a table of nodes has one such as id, a table of edges "
-        f"two such as subject and object. The columns are: {listed(have)}. {advice}",
+        f"two such as subject and object; tables that refer to each other are loaded together. The "
+        f"columns are: {listed(have)}. {advice}",
     )
 
 

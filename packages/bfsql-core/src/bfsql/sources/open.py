@@ -16,6 +16,7 @@ from bfsql.models.records import EdgeRecord, EvidenceRecord, GraphStream, NodeRe
 from bfsql.sources.files import Copy, Stamp, check_unchanged, faults_of, is_pipe, name_of, stamp
 from bfsql.sources.headers import EdgeColumns, has_column, listed, named_columns
 from bfsql.sources.id_columns import TypedEnds, reference_edges, typed_ends, with_unique_ids
+from bfsql.sources.keys import TableReading
 from bfsql.sources.options import EDGE_OPTIONS, NO_OPTIONS, NODE_OPTIONS, SourceOptions, option_of
 from bfsql.sources.parquet import ParquetTable
 from bfsql.sources.rdf import prefixes_of
@@ -27,6 +28,7 @@ from bfsql.sources.registry import (
     known_formats,
     note_on_name,
 )
+from bfsql.sources.related_tables import RelatedTables, related_tables
 from bfsql.sources.tables import AnyTable, Head, head_of, open_table
 
 _TABLES = frozenset({"csv", "tsv", "jsonl"})
@@ -70,11 +72,15 @@ class Source(NamedTuple):
     """The path by which it was given: its own, or that of its folder."""
     references: GraphStream | None = None
     """Edges that columns of the table of nodes refer to, to be read after its records."""
+    reading: TableReading | None = None
+    """How the table was read, if it is one of several that refer to each other."""
     ends: TypedEnds | None = None
     """Nodes at the ends of the table's edges, for loads that create nodes, to be read after its
     records; they are not counted in the account."""
     choices: Choices | None = None
     """The types and names of an RDF file."""
+    close: Callable[[], None] = lambda: None
+    """Closes what remains open after its records were read, since they can be read again."""
 
 
 def read_all(paths: Sequence[Path | str], options: SourceOptions = NO_OPTIONS) -> GraphStream:
@@ -84,8 +90,12 @@ def read_all(paths: Sequence[Path | str], options: SourceOptions = NO_OPTIONS) -
     return chain.from_iterable(chain(one.records, one.references or ()) for one in sources)
 
 
-def open_sources(paths: Sequence[Path | str], options: SourceOptions = NO_OPTIONS) -> list[Source]:
+def open_sources(
+    paths: Sequence[Path | str], options: SourceOptions = NO_OPTIONS, *, related: bool = True
+) -> list[Source]:
     """Several files that form one graph, in the order of the paths.
+
+    Tables that refer to each other are read by their keys, unless options name columns.
 
     At least one of the tables must have each column that the options name.
     RDF files share their prefixes, so that an IRI has the same id in all of them.
@@ -96,11 +106,14 @@ def open_sources(paths: Sequence[Path | str], options: SourceOptions = NO_OPTION
     Args:
         paths: Files and bundle folders, of the same or of different formats.
         options: Options for what the files do not declare themselves; they apply to all.
+        related: Whether tables may be read by their keys.
 
     Raises:
         SourceError: As with `open_source`, for any of the files, before the
             first record of the first.
     """
+    if related and (found := related_tables([*map(Path, paths)], options)) is not None:
+        return _related(found)
     errors = _Errors()
     inputs = [one for path in map(Path, paths) for one in _inputs(path, options, errors)]
     inputs = [*{(one.path, one.origin): one for one in inputs}.values()]
@@ -160,8 +173,28 @@ def _source(
         source.stamp,
         source.origin,
         None if references is None else _read(source, references, account),
-        ends,
+        ends=ends,
     )
+
+
+def _related(tables: RelatedTables) -> list[Source]:
+    """The sources of tables that refer to each other; the last one has all references."""
+    sources = []
+    for one in tables.readings:
+        path, kind = one.table.path, one.table.path.suffix.lstrip(".")
+        account = SourceAccount(f"{path}" if one.is_alone else f"{path}: {one.table.name}", kind)
+        account.by_keys = True
+        if one.kind == "left out":
+            account.note("left out")
+            sources.append(Source(account, iter(()), origin=path, reading=one))
+            continue
+        given = _Input(path, account.name, kind, stamp(path), None, path)
+        table = tables.table(one, account)
+        records = _read(given, table.records(), account)
+        sources.append(Source(account, records, table, given.stamp, path, reading=one))
+    references = (tables.references(one.reading, one.account) for one in sources if one.reading)
+    every = chain.from_iterable(references)
+    return [*sources[:-1], sources[-1]._replace(references=every, close=tables.close)]
 
 
 class _Input(NamedTuple):

@@ -43,6 +43,7 @@ from bfsql.sources.fields import records
 from bfsql.sources.files import PACKED, check_library
 from bfsql.sources.headers import Columns, ObjectTable, Row, check_each_once, columns_of
 from bfsql.sources.options import SourceOptions
+from bfsql.sources.relational import Column, FileTables, OpenTable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -82,6 +83,7 @@ class ParquetTable:
 
     Attributes:
         names: The readable columns, in the order of the file.
+        types: The types of these, as the library spells them.
 
     Raises:
         SourceError: The library is not installed, or the file is not Parquet.
@@ -103,6 +105,7 @@ class ParquetTable:
             reason = f"was left out, because values of the type {field.type} cannot be read"
             account.note(f"the column {field.name!r} {reason}")
         self.names = list(self._readings)
+        self.types = [str(schema.field(name).type) for name in self.names]
 
     def rows(self, only: Sequence[str] | None = None) -> Iterator[dict[str, Any]]:
         """Every row as a mapping from column to value; missing values are absent.
@@ -198,7 +201,7 @@ def _faults(path: Path) -> Iterator[None]:
         yield
     except pa.ArrowMemoryError as error:
         raise SourceError(path, _too_large("more memory than is available")) from error
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
         # pyarrow raises plain OSErrors without an errno for faults of the content.
         if isinstance(error, OSError) and error.errno is not None:
             raise
@@ -323,9 +326,7 @@ def open_parquet(
             required column, or is a GraphRAG table without nodes or edges.
     """
     table = ParquetTable(path, account)
-    have, parts = {*table.names}, {} if options.format is not None else _PARTS
-    found = (one for one, (there, no) in parts.items() if there <= have and not no & have)
-    part = next(found, None)
+    part = None if options.format is not None else graphrag_part(table.names)
     if part in _REQUIRED:
         account.note(f"read as the {part} of GraphRAG")
         return _GraphRag(options, account).records(part, table)
@@ -337,6 +338,22 @@ def open_parquet(
         )
     columns = columns_of(path, table.names, options)
     return ObjectTable(path, columns, lambda: _rows(table), _RecordMaker(columns, account).record)
+
+
+def graphrag_part(columns: Sequence[str]) -> str | None:
+    """Which table of GraphRAG has such columns; None if none has."""
+    have = {*columns}
+    parts = (one for one, (there, no) in _PARTS.items() if there <= have and not no & have)
+    return next(parts, None)
+
+
+def open_tables(path: Path, _: SourceOptions | None = None) -> FileTables:
+    """The table of a Parquet file, as one of several; errors as with `ParquetTable`."""
+    account = SourceAccount(path.name, "parquet")
+    table = ParquetTable(path, account)
+    rows = lambda: (tuple(map(row.get, table.names)) for row in table.rows())
+    columns = [*map(Column, table.names, table.types)]
+    return FileTables([OpenTable(path.stem, path, columns, rows, account.notes)])
 
 
 def open_graphrag(folder: Path, options: SourceOptions, account: SourceAccount) -> GraphStream:

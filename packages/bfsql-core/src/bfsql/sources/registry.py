@@ -24,6 +24,7 @@ from bfsql.sources.kgraph import open_bundle
 from bfsql.sources.options import SourceOptions
 from bfsql.sources.parquet import open_graphrag, open_parquet
 from bfsql.sources.rdf import open_rdf
+from bfsql.sources.relational import OPENERS, opener_of
 from bfsql.sources.rows import is_table
 from bfsql.sources.tables import AnyTable, read_table
 from bfsql.sources.text import beginning
@@ -148,14 +149,14 @@ FORMATS: dict[str, Format] = {
 
 _NETWORKX = "in Python, networkx.write_graphml(networkx.{}(FILE), 'graph.graphml')"
 CONVERSIONS = {
-    **dict.fromkeys((".xlsx", ".xls", ".ods"), "save each sheet as CSV, and load those"),
+    **dict.fromkeys((".xls", ".ods"), "save each sheet as CSV, and load those"),
     **dict.fromkeys((".cypher", ".cql"), "run it in Neo4j, and then: bfsql serve --backend neo4j"),
     **dict.fromkeys((".dot", ".gv"), _NETWORKX.format("nx_pydot.read_dot")),
     **dict.fromkeys((".net", ".paj"), _NETWORKX.format("read_pajek")),
     **dict.fromkeys((".zip", ".tar", ".tgz", ".7z"), "unpack it, and load the folder"),
     **dict.fromkeys((".obo", ".ofn", ".omn"), "robot convert --input FILE --output graph.owl"),
     **dict.fromkeys((".cx", ".cx2", ".cys", ".xgmml"), "in Cytoscape, export it as GraphML or CSV"),
-    **dict.fromkeys((".db", ".sqlite", ".sql"), "export the tables of the database as CSV"),
+    **dict.fromkeys((".db", ".sql"), "export the tables of the database as CSV"),
     **dict.fromkeys((".pdf", ".docx"), "GraphRAG or LightRAG makes a graph of its text"),
     ".hdt": "with hdt-cpp, hdt2rdf FILE graph.nt",
     ".mtx": "in Python, scipy.io.mmread, and write its coordinates as CSV",
@@ -265,6 +266,12 @@ def format_of_pipe(path: Path, named: str | None) -> str:
     raise SourceError(name_of(path), f"{what}; name one with --format: {', '.join(single)}")
 
 
+def is_bundle(folder: Path) -> bool:
+    """Whether a folder has the files of a format for folders."""
+    marks = (file for one in known_formats().values() for file in one.folder)
+    return any((folder / file).exists() for file in marks)
+
+
 def graph_files(folder: Path, named: str | None) -> tuple[list[Path], tuple[str, ...]] | None:
     """The graph files in a folder, and a note on the others; None if it has a format of its own.
 
@@ -272,8 +279,7 @@ def graph_files(folder: Path, named: str | None) -> tuple[list[Path], tuple[str,
         SourceError: The folder cannot be read, or contains no graph file.
     """
     known = known_formats()
-    marks = [file for one in known.values() for file in one.folder]
-    if (named in known and known[named].folder) or any((folder / file).exists() for file in marks):
+    if (named in known and known[named].folder) or is_bundle(folder):
         return None
     with faults_of(folder):
         found = sorted(one for one in folder.iterdir() if one.name[0] != "." and one.is_file())
@@ -312,6 +318,9 @@ def _format_of_file(path: Path, known: Mapping[str, Format]) -> str:
     suffix = _suffix(path)
     sharing = [name for name, one in known.items() if suffix in one.suffixes]
     owner = sharing[0] if sharing else None
+    if owner is None and path.is_file() and opener_of(path) not in (None, OPENERS[0]):
+        reason = "is read by the keys of its tables; load it without graph files, --format and"
+        raise SourceError(path, f"{reason} options on columns, or change what --write keeps")
     if len(sharing) > 1:
         owner = _recognised(path, sharing, known) or owner
     elif suffix not in CONVERSIONS and (owner is None or owner in FORMATS):

@@ -5,6 +5,7 @@ An empty cell has no value. Memory holds one block of rows.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -201,7 +202,14 @@ def read_table(
     return open_table(path, head_of(path, account.format, options), options, account)
 
 
-def head_of(path: Path, format_: str, options: SourceOptions, header: Head | None = None) -> Head:
+def head_of(
+    path: Path,
+    format_: str,
+    options: SourceOptions,
+    header: Head | None = None,
+    *,
+    numbers_repeats: bool = False,
+) -> Head:
     """The columns of a table and its first rows.
 
     Args:
@@ -210,6 +218,7 @@ def head_of(path: Path, format_: str, options: SourceOptions, header: Head | Non
         options: Only `encoding` is used.
         header: The header from a preceding header-only file; it applies to this table unless
             the table begins with its own.
+        numbers_repeats: Whether a column that occurs twice gets a number, `id_2`, and is no error.
 
     Raises:
         SourceError: There are no columns, one occurs twice, none of the first lines is JSON, or
@@ -240,6 +249,7 @@ def head_of(path: Path, format_: str, options: SourceOptions, header: Head | Non
     if own_names is not None:
         return Head(own_names, encoding, _sample(own_names, [names, *rows]), dialect, notes)
     suspect = looks_like_data(names, rows)
+    names = _numbered(names) if numbers_repeats else names
     columns = _columns(path, names, notes, suspect=suspect)
     return Head(columns, encoding, _sample(columns, rows), dialect, notes, path, suspect)
 
@@ -273,6 +283,15 @@ def _first_rows(path: Path, encoding: str, dialect: Dialect, most: int) -> list[
     if first and isinstance(first[0][1], Unusable):
         raise SourceError(path, str(first[0][1]), first[0][0])
     return [cells for _, cells in first if isinstance(cells, list)]
+
+
+def _numbered(names: Sequence[str]) -> list[str]:
+    """The names, with a number behind each that occurs again."""
+    seen, found = Counter[str](), list[str]()
+    for name in names:
+        seen[name] += 1
+        found.append(f"{name}_{seen[name]}" if name and seen[name] > 1 else name)
+    return found
 
 
 def _columns(path: Path, names: Sequence[str], notes: list[str], *, suspect: bool) -> list[str]:

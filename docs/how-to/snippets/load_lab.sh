@@ -1,0 +1,1 @@
+bfsql load lab --path lab.db --write lab.toml

@@ -1,0 +1,1 @@
+grep -A 8 nodes.samples lab.toml
