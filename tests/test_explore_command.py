@@ -69,8 +69,19 @@ async def test_servers_of_every_kind_record_and_the_page_replays(
     assert [call["answer"] for call in calls] == [text] * 3
     assert [call["arguments"] for call in calls] == [ASKED] * 3
     assert len({call["session"] for call in calls}) == 3
+    assert all(call["client"] for call in calls)
     assert (gone.status_code, gone.json()["kind"]) == (502, "store")
     assert "calls.jsonl cannot be read: No such file" in gone.json()["detail"]
+
+
+def test_people_get_whole_answers_unless_the_operator_bounds_them(films_db: Path) -> None:
+    everything = {"seeds": ["Person:*"], "path": ["--> Movie"], "limit": 5000}
+    shown = []
+    for bound in ((), ("--max-tokens", "20000")):
+        with exploring(str(films_db), *bound) as page:
+            answer = httpx2.post(f"{page.url}/tools/bfs_query", json=everything).json()
+        shown.append(len(answer["edges"]))
+    assert shown[0] == answer["edge_count"] > shown[1] > 0
 
 
 def test_the_web_api_has_the_page_too(films_db: Path) -> None:

@@ -189,7 +189,7 @@ async def test_a_hub_opens_as_counts_by_predicate(visit: Visit, hub_db: Path) ->
         await expect(choice).to_contain_text("the hub has 10,001 relations")
         await choice.get_by_role("button", name="-LEAVES_FOR->").click()
         await expect(page.locator(".status")).to_contain_text("2 calls")
-        await expect(page.locator(".notes-place")).to_contain_text("1 to 300 of 5000")
+        await expect(page.locator(".notes-place")).to_contain_text("1 to 300 of 5,000 are shown")
         await page.goto(address(served.url, view="walk", seeds="hub"))
         await expect(choice).to_contain_text("5,000")
         await search_field(page).fill("stop 77")

@@ -121,8 +121,8 @@ async def test_bars_of_a_path_add_conditions(tab: Visit, films: Served) -> None:
     group = page.get_by_role("region", name="Group 1.released")
     await group.get_by_role("button", name="1995").click()
     await expect(field(page, "Condition 1")).to_have_value("1.released=1995")
-    await expect(group.get_by_role("button")).to_have_count(1)
-    await expect(group.get_by_role("button")).to_have_attribute("aria-pressed", "true")
+    await expect(group.locator("li button[aria-pressed=true]")).to_contain_text(["1995"])
+    assert await group.locator("li button").count() > 1  # others can be chosen too
 
 
 async def test_relation_conditions_are_explained_completed_and_their_errors_at_their_field(

@@ -281,6 +281,10 @@ async def test_every_view_is_accessible_and_no_window_is_too_narrow_for_it(
         assert await page.evaluate("scrollY") == 0, f"{name} has to begin at its top"
         await page.evaluate(OPEN_ALL)
         await visit.settled()
+        levels = await page.locator("h1, h2, h3, h4").evaluate_all(
+            "all => all.filter(one => one.checkVisibility()).map(one => Number(one.tagName[1]))"
+        )
+        assert all(b <= a + 1 for a, b in zip([0, *levels], levels, strict=False)), name
         for width in (320, 390, 700, 2560, 1280):
             await page.set_viewport_size({"width": width, "height": 800})
             found = await page.evaluate("document.documentElement.scrollWidth")

@@ -222,6 +222,18 @@ async def test_all_counts_of_the_overview_are_visible(window: Visit, wide: Serve
         await expect(page.get_by_role("table", name=title)).to_contain_text("EntityTypeNumber59")
 
 
+@ON_A_DESKTOP
+async def test_filters_of_many_predicates_are_searched(window: Visit, wide: Served) -> None:
+    page = await window.open(wide.url, view="walk", seeds="n0")
+    await page.get_by_text("Filters").click()
+    boxes = page.get_by_role("group", name="Follow only").locator(".box:visible")
+    await expect(boxes).to_have_count(PREDICATES)
+    await page.get_by_label("Follow only: find among").fill("predicate_077")
+    await expect(boxes).to_have_count(1)
+    await boxes.click()
+    await expect(page.locator(".status")).to_contain_text("2 nodes, 1 edge")
+
+
 async def test_names_of_any_length_make_no_view_wider_than_the_window(
     window: Visit, wide: Served, axe: Callable[..., Awaitable[list[str]]]
 ) -> None:

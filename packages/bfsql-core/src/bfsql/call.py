@@ -236,6 +236,9 @@ class Scope(Work):
         self._started.clear()  # a task holds its context, which holds this scope
 
 
+CLIENT: ContextVar[str | None] = ContextVar("bfsql_client", default=None)
+"""The client's name for itself, also on stdio, where calls have no `Caller`."""
+
 _loan: ContextVar[tuple[CallMemory, list[int]] | None] = ContextVar("bfsql_loan", default=None)
 """The bytes that are taken inside of `borrowed`, and the account that holds them."""
 _current = cast("ContextVar[Scope | None]", current_work)

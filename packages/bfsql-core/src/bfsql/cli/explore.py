@@ -11,6 +11,7 @@ import click
 from bfsql.cli.configuration import Configuration
 from bfsql.cli.configured import ConfiguredCommand, reader, show_origin
 from bfsql.cli.serve import run, server_parts
+from bfsql.settings import Level
 
 _OF_OTHER_SERVERS = (
     *("transport", "rest", "answer_format", "instructions", "stateless"),
@@ -40,17 +41,21 @@ def explore(configuration: Configuration, *, replay: Path | None, no_browser: bo
 
     GRAPH is a file made by `bfsql load`, or an RDF file. Other stores are named with --backend.
 
-    The page shows what a model sees: it makes the same calls and shows their
-    answers. It is served together with the web API, as by bfsql serve --rest, and only on this
-    machine unless --host is given.
+    The page shows what a model sees: it makes the same calls and shows their answers. It is served
+    together with the web API, as by bfsql serve --rest, and only on this machine without --host.
     """
     show_origin(configuration)
     read = reader()
-    web = {"rest": True, "transport": "http"}
-    parts = server_parts(configuration.with_server(**web), lambda: read().with_server(**web))
+    parts = server_parts(_for_people(configuration), lambda: _for_people(read()))
     view = "#view=replay" if replay else ""
 
     def show(url: str) -> None:  # without waiting for the browser, which may run in this terminal
         threading.Thread(target=webbrowser.open, args=(url + view,), daemon=True).start()
 
     run(*parts, on_listening=None if no_browser else show, replay=replay)
+
+
+def _for_people(of: Configuration) -> Configuration:
+    """A web server without the default token budget, which is for models."""
+    budget = {"max_tokens": 0} if of.server.levels["max_tokens"] is Level.DEFAULT else {}
+    return of.with_server(rest=True, transport="http", **budget)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from bfsql.answers import encode
-from bfsql.call import Caller, new_request_id
+from bfsql.call import CLIENT, Caller, new_request_id, third_of_bytes
 from bfsql.errors import ConfigurationError, system_reason
 from bfsql.observer import ObservedCall, Observer
 from bfsql.serving.logs import OnceAMinute
@@ -90,14 +90,14 @@ class Recorder(Observer):
                     "time": began.isoformat(timespec="milliseconds"),
                     "request_id": seen.request_id,
                     "session": caller.session or f"{self._run} {caller.key}".rstrip(),
-                    "client": caller.client,
+                    "client": caller.client or CLIENT.get(),
                     "tool": seen.tool,
                     "arguments": dict(seen.sent),
                     "answer": seen.answer,
                     "content": seen.content,
                     "error": seen.error,
                     "ms": round(seen.seconds * 1_000, 1),
-                    "tokens": seen.tokens,
+                    "tokens": seen.tokens or third_of_bytes(seen.answer.encode("utf-8", "replace")),
                 }
             )
         )

@@ -312,13 +312,15 @@ def _caller(ctx: _Context) -> Caller | None:
 
     None over stdio, where the only client is the one that started the process.
     """
-    scope = scope_of(ctx)
+    scope, params = scope_of(ctx), ctx.session.client_params
+    client = params.client_info.name[:MAX_NAME] if params else None
+    call.CLIENT.set(client)  # for recordings, which name it on stdio too
     if ctx.request is None or not scope:
         return None
-    params, user = ctx.session.client_params, scope.get("user")
+    user = scope.get("user")
     token = user.access_token if isinstance(user, AuthenticatedUser) else None
     return Caller(
-        client=params.client_info.name[:MAX_NAME] if params else None,
+        client=client,
         subject=(token.subject or token.client_id or None) if token else None,
         session=ctx.request.headers.get(MCP_SESSION_ID_HEADER),
         address=ctx.request.client.host if ctx.request.client else None,

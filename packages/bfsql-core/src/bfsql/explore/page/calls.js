@@ -15,6 +15,9 @@ import { subscribe } from "./shown.js";
 /** Characters of an answer that are shown until the user asks for all of it. */
 const SHOWN = 20_000;
 
+/** The usual budget of an answer to a model, in tokens (`max_tokens`). */
+const MODEL_BUDGET = 20_000;
+
 const FORMS = [
   { id: "mcp", label: "MCP", what: "the MCP message", write: asMcp },
   { id: "command", label: "Command", what: "the command", write: asCommand, file: true },
@@ -87,7 +90,7 @@ function theCall(call) {
   }
   draw();
   return h("section", { class: "call" },
-    h("h3", null, "The call"),
+    h("h2", null, "The call"),
     h("div", { class: "choices", role: "radiogroup", "aria-label": "Form of the call" }, choices),
     place);
 }
@@ -112,8 +115,9 @@ function theAnswer(call) {
     more.remove();
   } }, `Show all ${count(call.text.length)} characters`);
   return h("section", { class: "answer" },
-    h("h3", null, "The answer"),
+    h("h2", null, "The answer"),
     h("p", { class: "hint" }, `${plural(call.bytes, "byte")}, about ${plural(call.tokens, "token")}, after ${count(Math.round(call.ms))} ms. A server with --answer-format lines gives the same facts in fewer.`),
+    call.tokens > MODEL_BUDGET && h("p", { class: "hint" }, `This is whole for people. A model gets ${count(MODEL_BUDGET)} tokens of it, unless its server sets another budget.`),
     h("div", { class: "copied" }, block(code, "The answer's text"), copyButton("the answer", () => call.text, () => code)),
     more);
 }

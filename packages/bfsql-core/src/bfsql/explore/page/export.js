@@ -5,7 +5,7 @@
  */
 
 import { announce, h } from "./dom.js";
-import { asGraphml, edgesAsCsv, nodesAsCsv } from "./formats.js";
+import { asGraphml, edgesAsCsv, nodesAsCsv, walksAsCsv } from "./formats.js";
 import { markOf } from "./palette.js";
 import { shown, subscribe } from "./shown.js";
 import { get } from "./state.js";
@@ -17,12 +17,15 @@ const SCALE = 2;
 /** The side length in pixels that every browser supports for a canvas. */
 const MOST_PIXELS = 8192;
 
-/** @type {{label: string, ending: string, make: (now: Shown) => Blob | Promise<Blob>, needs: "picture" | "graph" | "call"}[]} */
+/** @typedef {"picture" | "graph" | "walks" | "call"} Need */
+
+/** @type {{label: string, ending: string, make: (now: Shown) => Blob | Promise<Blob>, needs: Need}[]} */
 const KINDS = [
   { label: "Picture (PNG)", ending: ".png", make: png, needs: "picture" },
   { label: "Picture (SVG)", ending: ".svg", make: (now) => file(svg(now).text, "image/svg+xml"), needs: "picture" },
   { label: "Nodes (CSV)", ending: "-nodes.csv", make: ({ graph }) => file(nodesAsCsv(graph?.nodes ?? []), "text/csv"), needs: "graph" },
   { label: "Edges (CSV)", ending: "-edges.csv", make: ({ graph }) => file(edgesAsCsv(graph?.edges ?? []), "text/csv"), needs: "graph" },
+  { label: "Walks (CSV)", ending: "-walks.csv", make: ({ graph, calls }) => file(walksAsCsv(calls[0].answer.walks, (id) => graph?.nameOf(id) ?? id), "text/csv"), needs: "walks" },
   { label: "Graph (GraphML)", ending: ".graphml", make: ({ graph }) => file(asGraphml(graph?.nodes ?? [], graph?.edges ?? []), "application/xml"), needs: "graph" },
   { label: "Answer (JSON)", ending: ".json", make: ({ calls }) => file(calls.at(-1)?.text ?? "", "application/json"), needs: "call" },
 ];
@@ -71,9 +74,10 @@ export function exportMenu() {
   return menu;
 }
 
-/** @param {Shown} now @param {"picture" | "graph" | "call"} part */
+/** @param {Shown} now @param {Need} part */
 function has({ graph, picture, calls }, part) {
   if (part === "call") return calls.length > 0;
+  if (part === "walks") return Boolean(calls[0]?.answer?.walks);
   return Boolean(graph?.size) && (part === "graph" || Boolean(picture?.works));
 }
 

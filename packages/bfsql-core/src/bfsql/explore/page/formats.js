@@ -52,6 +52,18 @@ export function edgesAsCsv(edges) {
 }
 
 /**
+ * A table of walks: for each step its edge, and the id and name of its node.
+ *
+ * @param {{nodes: string[], edges?: string[]}[]} walks @param {(id: string) => string} nameOf
+ */
+export function walksAsCsv(walks, nameOf) {
+  const steps = Math.max(0, ...walks.map(({ nodes }) => nodes.length));
+  const heads = Array.from({ length: steps }, (_, at) => [...(at ? [`edge ${at}`] : []), `id ${at}`, `name ${at}`]).flat();
+  const rows = walks.map(({ nodes, edges = [] }) => nodes.flatMap((id, at) => [...(at ? [edges[at - 1] ?? ""] : []), id, nameOf(id)]));
+  return csv([heads, ...rows.map((row) => [...row, ...Array(heads.length - row.length).fill("")])]);
+}
+
+/**
  * Rows as CSV (RFC 4180) with a byte order mark, by which spreadsheets recognise UTF-8.
  *
  * Every cell is quoted. A text that a spreadsheet would take for a formula is preceded by an

@@ -49,6 +49,21 @@ export class Graph {
     return this.#nodes.get(id)?.name ?? id;
   }
 
+  /** The graph without nodes that no edge touches; itself if there are none. */
+  connected() {
+    const nodes = this.nodes.filter((node) => node.degree > 0);
+    if (nodes.length === this.size) return this;
+    const found = new Graph();
+    for (const node of nodes) found.#nodes.set(node.id, node);
+    found.#edges = this.#edges;
+    return found;
+  }
+
+  /** Name the nodes of which the answers have only the ids. @param {(id: string) => string} name */
+  rename(name) {
+    for (const node of this.#nodes.values()) if (node.name === node.id) node.name = name(node.id);
+  }
+
   /**
    * Merge an answer of `bfs_query` or `intersect_subgraphs`.
    *

@@ -21,6 +21,9 @@ const MOST_NAMES = 1200;
 /** The height of a line of an edge's names. */
 const ROW = 13;
 
+/** The room to the left and right of a name. */
+const GAP = 4;
+
 /** The positions along an edge that its names may take, the best first. */
 const ALONG = [0.5, 0.36, 0.64, 0.25, 0.75];
 
@@ -112,8 +115,9 @@ export function drawTexts(context, view, nodes, edges, colours) {
     .filter((n) => n.x > -80 && n.y > -40 && n.x < view.width + 80 && n.y < view.height + 40)
     .sort((a, b) => b.rank - a.rank);
   taken.force([view.width - CORNER[0], view.height - CORNER[1], view.width, view.height]);
-  for (const n of shown) taken.force([n.x - n.size, n.y - n.size, n.x + n.size, n.y + n.size]);
-  for (const n of shown.slice(0, MOST_NAMES)) if (!n.faded) drawName(context, view, n, taken, colours);
+  for (const n of shown) if (!n.faded) taken.force([n.x - n.size, n.y - n.size, n.x + n.size, n.y + n.size]);
+  const pulls = pullsOf(edges);
+  for (const n of shown.slice(0, MOST_NAMES)) if (!n.faded) drawName(context, view, n, pulls.get(n) ?? [0, 0], taken, colours);
   context.textAlign = "center";
   context.font = `500 10.5px ${FONT}`;
   for (const n of shown) if (n.loops.length && !n.faded) drawLoop(context, n, taken, colours);
@@ -121,23 +125,46 @@ export function drawTexts(context, view, nodes, edges, colours) {
   if (seen.length <= MOST_LABELLED_EDGES) for (const edge of seen) drawPredicates(context, edge, taken, colours, seen.length <= FEW_EDGES);
 }
 
-/** @param {CanvasRenderingContext2D} context @param {any} view @param {any} n @param {Taken} taken @param {any} colours */
-function drawName(context, view, n, taken, colours) {
+/** The direction in which the lines of each node lead. @param {{from: any, to: any}[]} edges @returns {Map<any, number[]>} */
+function pullsOf(edges) {
+  const pulls = new Map();
+  for (const { from, to } of edges) {
+    const length = Math.hypot(to.x - from.x, to.y - from.y) || 1;
+    for (const [node, other] of [[from, to], [to, from]]) {
+      const [x, y] = pulls.get(node) ?? [0, 0];
+      pulls.set(node, [x + (other.x - node.x) / length, y + (other.y - node.y) / length]);
+    }
+  }
+  return pulls;
+}
+
+/** @param {CanvasRenderingContext2D} context @param {any} view @param {any} n @param {number[]} pull @param {Taken} taken @param {any} colours */
+function drawName(context, view, n, [dx, dy], taken, colours) {
   context.font = `${n.strong ? 650 : 450} ${n.strong ? 13 : 12}px ${FONT}`;
   const width = widthOf(context, n.label);
   const away = n.size + (n.strong ? 7 : 4);
-  const beside = { align: "left", x: n.x + away, y: n.y, box: [n.x + away, n.y - 8, n.x + away + width, n.y + 8] };
+  const beside = { align: "left", x: n.x + away, y: n.y, side: dx, box: [n.x + away, n.y - 8, n.x + away + width + GAP, n.y + 8] };
   const others = [
-    { align: "center", x: n.x, y: n.y + away + 7, box: [n.x - width / 2, n.y + away, n.x + width / 2, n.y + away + 15] },
-    { align: "right", x: n.x - away, y: n.y, box: [n.x - away - width, n.y - 8, n.x - away, n.y + 8] },
-    { align: "center", x: n.x, y: n.y - away - 7, box: [n.x - width / 2, n.y - away - 15, n.x + width / 2, n.y - away] },
+    { align: "center", x: n.x, y: n.y + away + 7, side: dy, box: [n.x - width / 2 - GAP, n.y + away, n.x + width / 2 + GAP, n.y + away + 15] },
+    { align: "right", x: n.x - away, y: n.y, side: -dx, box: [n.x - away - width - GAP, n.y - 8, n.x - away, n.y + 8] },
+    { align: "center", x: n.x, y: n.y - away - 7, side: -dy, box: [n.x - width / 2 - GAP, n.y - away - 15, n.x + width / 2 + GAP, n.y - away] },
   ];
   // Next to a large node, wide lines are more frequent than below it.
-  const places = (n.size > WIDE && !n.strong ? [...others, beside] : [beside, ...others]).filter(({ box }) => n.strong || (box[0] > 2 && box[2] < view.width - 2));
-  const place = places.find(({ box }) => taken.take(box)) ?? (n.strong ? places[0] : null);
+  const places = (n.size > WIDE && !n.strong ? [...others, beside] : [beside, ...others])
+    .sort((one, other) => Math.round(one.side) - Math.round(other.side)) // away from its own lines
+    .filter(({ box }) => box[0] > 2 && box[1] > 2 && box[2] < view.width - 2 && box[3] < view.height - 2);
+  const place = places.find(({ box }) => taken.take(box)) ?? (n.strong ? places[0] ?? inView(beside, view) : null);
   if (!place) return;
+  taken.force(place.box); // also where a strong name covers something
   context.textAlign = /** @type {CanvasTextAlign} */ (place.align);
   write(context, n.label, place.x, place.y, colours.text, colours.background);
+}
+
+/** A place that is moved until all of it is in view. @param {{align: string, x: number, y: number, box: number[]}} place @param {any} view */
+function inView({ align, x, y, box: [left, top, right, bottom] }, view) {
+  const dx = Math.max(2 - left, Math.min(0, view.width - 2 - right));
+  const dy = Math.max(2 - top, Math.min(0, view.height - 2 - bottom));
+  return { align, x: x + dx, y: y + dy, box: [left + dx, top + dy, right + dx, bottom + dy] };
 }
 
 /**

@@ -1,12 +1,16 @@
 // @ts-check
 /**
  * Colours and shapes of types: Okabe and Ito's palette, which colour-blind people can distinguish;
- * when all colours are used, the next shape begins.
+ * when all colours are used, the next shape begins, and after all shapes darker and lighter tones.
+ * Yellow is darkened, since it would not be seen on white.
  */
 
-const COLOURS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#f0e442"];
+const COLOURS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#a08c00"];
 
 export const SHAPES = ["circle", "square", "diamond", "triangle"];
+
+/** What is mixed into the colours when all shapes are used, and how much of a colour remains. @type {[string, number][]} */
+const TONES = [["#000000", 1], ["#000000", 0.55], ["#ffffff", 0.6]];
 
 /** @typedef {{colour: string, shape: string}} Mark */
 
@@ -27,10 +31,9 @@ export function markOf(type) {
   let mark = marks.get(type);
   if (!mark) {
     const index = marks.size;
-    mark = {
-      colour: COLOURS[index % COLOURS.length],
-      shape: SHAPES[Math.floor(index / COLOURS.length) % SHAPES.length],
-    };
+    const round = Math.floor(index / COLOURS.length);
+    const [tone, part] = TONES[Math.floor(round / SHAPES.length) % TONES.length];
+    mark = { colour: mix(COLOURS[index % COLOURS.length], tone, part), shape: SHAPES[round % SHAPES.length] };
     marks.set(type, mark);
   }
   return mark;

@@ -3,11 +3,13 @@
 
 import { combobox } from "./combobox.js";
 import { fill, h } from "./dom.js";
+import { knownName } from "./names.js";
 import { entityPicker, textList } from "./picker.js";
 import { schema } from "./schema.js";
 import { shown } from "./shown.js";
-import { set } from "./state.js";
+import { get, set } from "./state.js";
 import { suggestConditions, suggestFacets, suggestMeasures, suggestOrder, suggestSteps, typesAfter } from "./steps.js";
+import { fromSet, isAlone } from "./walking.js";
 
 /** @typedef {import("./state.js").State} State */
 
@@ -38,10 +40,10 @@ export function pathForm() {
       const known = await schema();
       return suggestSteps(text, typesAfter(before, seedTypes(), known), known);
     },
-    onChange: (steps) => set({ path: steps, ...withSteps(steps.length, now) }),
+    onChange: (steps) => set(fromSet(now, { path: steps, ...withSteps(steps.length, now) })),
   });
   const along = texts("along", "Along: only these relations, in any order", "Relation", "-PREDICATE-", MOST_STEPS, (text, known) => suggestSteps(text, null, known));
-  const where = texts("where", "Conditions", "Condition", "year>=1990", MOST_CONDITIONS, suggestConditions);
+  const where = texts("where", "Conditions", "Condition", "year>=1990", MOST_CONDITIONS, (text, known) => suggestConditions(text, known, reached()));
   const measure = texts("measure", "Measures of the shown nodes", "Measure", "count 1", MOST_MEASURES, (text, known) => suggestMeasures(text, now.path, seedTypes(), known));
   const facets = texts("facets", "Groups by the values of properties", "Group", "year", MOST_FACETS, suggestFacets);
   const choices = h("div", { class: "row" });
@@ -98,8 +100,8 @@ export function pathForm() {
 
 /** The field for where walks begin or end. @param {string} key @param {string} label @param {string} placeholder */
 function ends(key, label, placeholder) {
-  const nameOf = (/** @type {string} */ id) => shown().graph?.nameOf(id) ?? id;
-  return entityPicker({ label, placeholder, patterns: true, nameOf, onChange: (ids) => set({ [key]: ids }) });
+  const nameOf = (/** @type {string} */ id) => shown().graph?.nameOf(id) ?? knownName(id);
+  return entityPicker({ label, placeholder, patterns: true, nameOf, onChange: (ids) => set(fromSet(get(), { [key]: ids, ...(key === "seeds" && get().facets.length ? { facets: [] } : {}) })) });
 }
 
 /**
@@ -112,8 +114,19 @@ function texts(key, legend, word, placeholder, most, suggest) {
     legend, placeholder, most,
     item: (at) => `${word} ${at + 1}`,
     suggest: async (text) => suggest(text, await schema()),
-    onChange: (list) => set({ [key]: list }),
+    hint: key === "where" ? conditionHint : undefined,
+    onChange: (list) => set(fromSet(get(), { [key]: list })),
   });
+}
+
+/** The nodes that a condition is about. @param {string} text */
+function conditionHint(text) {
+  const state = get();
+  const [, step, scope] = /^(?:no\s+)?(?:(\d+)[.\s]|([^=<>!~.\s-][^=<>!~.]*)\.)?/.exec(text) ?? [];
+  if (step) return `of step ${step}: ${step === "0" ? "the start" : state.path[Number(step) - 1] ?? "there is none"}`;
+  if (scope) return `of ${scope}`;
+  if (isAlone(state)) return "of the set";
+  return state.path.length ? "of the nodes that are shown" : "of all nodes that are reached";
 }
 
 /** The choices that are valid for this number of steps. @param {number} count @param {State} state */
@@ -134,6 +147,12 @@ function steps({ path }) {
 function stepChoice(label, key, value, options) {
   const select = h("select", { onchange: () => set({ [key]: select.value.replace(/^all$/, "") }) }, options.map(([v, text]) => h("option", { value: v, selected: v === value }, text)));
   return h("label", { class: "field" }, h("span", null, label), select);
+}
+
+/** The types and predicates of the answer, if there is one. @returns {string[]} */
+function reached() {
+  const { entity_types_found: types = [], predicates_found: predicates = [] } = shown().calls[0]?.answer?.schema_summary ?? {};
+  return [...types, ...predicates];
 }
 
 /** The types of the seeds, if the picture contains them. */

@@ -77,9 +77,9 @@ export function chip(text, onRemove) {
  * A list of text fields with suggestions, followed by an empty one. `numbered` says that messages
  * call the texts steps.
  *
- * @param {{legend: string, item: (nth: number) => string, placeholder: string, suggest: (text: string, before: string[]) => import("./combobox.js").Offer | Promise<import("./combobox.js").Offer>, numbered?: boolean, most: number, onChange: (texts: string[]) => void}} how
+ * @param {{legend: string, item: (nth: number) => string, placeholder: string, suggest: (text: string, before: string[]) => import("./combobox.js").Offer | Promise<import("./combobox.js").Offer>, numbered?: boolean, most: number, hint?: (text: string) => string, onChange: (texts: string[]) => void}} how
  */
-export function textList({ legend, item, placeholder, suggest, most, numbered = false, onChange }) {
+export function textList({ legend, item, placeholder, suggest, most, hint, numbered = false, onChange }) {
   /** @type {string[]} */
   let texts = [];
   /** @type {ReturnType<typeof combobox>[]} */
@@ -90,15 +90,20 @@ export function textList({ legend, item, placeholder, suggest, most, numbered = 
 
   /** @param {string[]} now */
   function update(now) {
-    if (fields.length && JSON.stringify(now) === JSON.stringify(texts)) return;
+    if (fields.length && JSON.stringify(now) === JSON.stringify(texts)) return explain();
     const focused = fields.findIndex(({ input }) => input === document.activeElement);
     texts = now;
     fields = [...now, ...(now.length < most ? [""] : [])].map(row);
     fill(list, fields.map(({ element: field }, at) =>
-      h("li", null, field, at < texts.length && h("button", { type: "button", class: "icon", "aria-label": `Remove ${item(at)}`, onclick: () => change(at, "", at) }, "×"))));
+      h("li", null, field, at < texts.length && h("button", { type: "button", class: "icon", "aria-label": `Remove ${item(at)}`, onclick: () => change(at, "", at) }, "×"), hint && h("p", { class: "hint" }))));
+    explain();
     const at = wanted >= 0 ? wanted : focused;
     wanted = -1;
     if (at >= 0) fields[Math.min(at, fields.length - 1)].input.focus();
+  }
+
+  function explain() {
+    for (const [at, place] of [...list.querySelectorAll("p.hint")].entries()) place.textContent = hint && at < texts.length ? hint(texts[at]) : "";
   }
 
   /** @param {string} value @param {number} at */

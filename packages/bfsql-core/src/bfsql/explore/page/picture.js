@@ -21,7 +21,7 @@ import { ALL, takeStage } from "./stage.js";
  * @property {(graph: Graph, how?: {hidden?: Set<string>, edgeLabel?: (edge: any) => string, distance?: number, apart?: number}) => void} show
  *   Draw a graph; nodes that are already drawn keep their position.
  * @property {(hidden: Set<string>) => void} hide Types that are not drawn.
- * @property {(ids: Iterable<string> | null) => void} highlight Fade everything except these nodes and the edges between them; for a single node, its neighbours are not faded.
+ * @property {(ids: Iterable<string> | null) => void} highlight Fade everything except these nodes and the edges between them; for a single node, its neighbours are not faded; without any, everything is.
  * @property {() => {id: string, x: number, y: number, size: number}[]} positions
  *   In pixels of the stage, as if the whole graph were in view.
  * @property {Promise<void>} settled Resolves when the layout of the last graph is finished.
@@ -200,9 +200,10 @@ export function createPicture(container, { label, onClick, onDoubleClick, onHove
       sigma.refresh({ schedule: true });
     },
     highlight(ids) {
+      const fades = ids !== null && ![...ids].length;
       const some = ids ? [...ids].map(keyOf).filter((key) => drawing.hasNode(key)) : [];
       const among = some.length === 1 ? [some[0], ...drawing.neighbors(some[0])] : some;
-      emphasize(some.length === 1 ? some[0] : null, some.length ? new Set(among) : null);
+      emphasize(some.length === 1 ? some[0] : null, some.length || fades ? new Set(among) : null);
     },
     positions: () =>
       drawing.mapNodes((/** @type {string} */ id, /** @type {any} */ data) => ({ id: idOf(id), size: data.size, ...sigma.graphToViewport(data, { cameraState: ALL }) })),

@@ -83,7 +83,7 @@ export function asRecorded(line) {
     content: isObject(line.content) ? line.content : null,
     error: errorOf(line),
     ms: number(line.ms) ?? (number(line.seconds) ?? 0) * 1000,
-    tokens: number(line.tokens) ?? tokensOf(size),
+    tokens: number(line.tokens) || tokensOf(size),
   };
 }
 

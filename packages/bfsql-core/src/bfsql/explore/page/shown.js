@@ -25,8 +25,14 @@ export function shown() {
 /** Set what is shown now; parts that are left out are not shown. @param {Partial<Shown>} what */
 export function show(what) {
   current = { graph: null, picture: null, calls: [], title: "", ...what };
-  document.title = current.title ? `${current.title} · BFS-QL` : "BFS-QL";
+  rename(current.title);
   for (const f of [...subscribers]) f(current);
+}
+
+/** Name the page, before there is anything to show. @param {string} title */
+export function rename(title) {
+  current = { ...current, title };
+  document.title = title ? `${title} · BFS-QL` : "BFS-QL";
 }
 
 /** @param {(shown: Shown) => void} f @returns {() => void} */

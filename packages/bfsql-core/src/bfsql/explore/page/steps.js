@@ -19,6 +19,8 @@
 /** @typedef {Set<string> | null} Types Null for any. */
 
 const MOST = 50;
+/** The number of sets of each kind that a search offers. */
+const MOST_SETS = 3;
 const ANY = [
   { text: "-->", hint: "any relation, leaving" },
   { text: "<--", hint: "any relation, entering" },
@@ -176,17 +178,59 @@ const OPERATORS = ["=", "!=", "<", "<=", ">", ">=", "~"];
 /**
  * The completions of a condition, with examples for the first one.
  *
- * @param {string} text @param {Schema} schema @returns {{suggestions: Suggestion[], note: string}}
+ * @param {string} text @param {Schema} whole @param {string[]} reached The types and predicates of the answer; properties of others are not offered. @returns {{suggestions: Suggestion[], note: string}}
  */
-export function suggestConditions(text, schema) {
+export function suggestConditions(text, whole, reached = []) {
+  const schema = reached.length ? among(whole, reached) : whole;
   const [relation] = schema.relations;
   const example = relation ? `<-${relation.predicate}- ${relation.subject}` : "<-predicate- Type";
   const note = text ? "" : `By a property: "year>=1990", "name~part". By relations: "no ${example}", "${example} >= 3". By steps of a path: "2 != 0".`;
   const [, before, arrow] = /^((?:[^=<>!~]*\s)?)(<?-.*)$/s.exec(text) ?? [];
   if (arrow === undefined) return { suggestions: propertyConditions(text, properties(schema)), note };
   const scope = before.replace(/^\s*no\s/i, "").trim();
-  const steps = suggestSteps(arrow, schema.types.includes(scope) ? new Set([scope]) : null, schema);
+  const steps = suggestSteps(arrow, schema.types.includes(scope) ? new Set([scope]) : null, whole);
   return { suggestions: steps.map((one) => ({ ...one, text: before + one.text })), note };
+}
+
+/**
+ * Sets for a text in the search field: types, values and properties that contain it.
+ *
+ * @param {string} text @param {Schema & {nodeCounts?: Map<string, number>}} schema @returns {Suggestion[]}
+ */
+export function suggestSets(text, schema) {
+  const types = schema.types.filter((type) => contains(type, text)).map((type) => {
+    const n = schema.nodeCounts?.get(type);
+    return { text: `${type}:*`, hint: n === undefined ? "all of this type" : `all ${n.toLocaleString("en")} of this type` };
+  });
+  const values = schema.types.flatMap((type) => propertiesOf([type], schema).flatMap(({ name, values: listed }) =>
+    listed.filter((value) => contains(value, text)).map((value) => ({ text: `${type}[${condition(name, "=", [value])}]`, hint: `${type} by ${name}` }))));
+  const keys = schema.types.flatMap((type) => propertiesOf([type], schema).filter(({ name }) => name !== "name" && contains(name, text))
+    .map(({ name, range }) => ({ text: `${type}[${quotedKey(name)}`, hint: range || "a property", partial: true })));
+  return [types, values, keys].flatMap((found) => found.slice(0, MOST_SETS));
+}
+
+/** Sets of entities with a text in a property whose values the schema does not list. @param {string} text @param {Schema} schema @returns {Suggestion[]} */
+export function suggestTexts(text, schema) {
+  const found = schema.types.flatMap((type) => propertiesOf([type], schema).filter(({ name, range, values }) => name !== "name" && !range.includes("..") && (!values.length || range.includes("...")))
+    .map(({ name }) => ({ text: `${type}[${condition(name, "~", [text])}]`, hint: `${type} whose ${name} contains it` })));
+  return found.slice(0, 2 * MOST_SETS);
+}
+
+/** A condition that one of some values meets. @param {string} key @param {string} sign @param {string[]} values */
+export function condition(key, sign, values) {
+  return `${quotedKey(key)}${sign}${values.map(quoted).join("|")}`;
+}
+
+/** @param {string} key */
+function quotedKey(key) {
+  return /^not?\s|^[(^-]|-$|^[^.]*[[\]][^.]*$/i.test(key) ? `"${key}"` : key;
+}
+
+/** A value of a condition, in quotes where answers write it so (`models/condition.py`). @param {string} value */
+function quoted(value) {
+  if (value && value === value.trim() && !/^["'`=<>~]|[[\]|{}]|\s(and|or)\s|&&|(,|\band\b).*[=!<>~]|[=<>~|(,:]\s*["'`]/is.test(value)) return value;
+  const quote = [..."\"'`"].find((one) => !value.includes(one)) ?? "";
+  return quote + value + quote;
 }
 
 /** The completions of a pattern, with examples. @param {string} text @param {Schema} schema @returns {{suggestions: Suggestion[], note: string}} */
@@ -259,6 +303,14 @@ export function suggestMeasures(text, path, seeds, schema) {
   });
   const counts = steps.map((at) => ({ text: `count ${at}`, hint: at ? `different nodes of ${path[at - 1]}` : "different seeds" }));
   return [...counts, ...values].filter((one) => contains(one.text, text)).slice(0, MOST);
+}
+
+/** The part of a schema about some types and predicates. @param {Schema} schema @param {string[]} reached @returns {Schema} */
+function among(schema, reached) {
+  const known = new Set([...reached, ...reached.map((name) => `-${name}->`)]);
+  const kept = (/** @type {string} */ name) => known.has(name);
+  const relations = schema.relations.filter(({ subject, object }) => kept(subject) || kept(object));
+  return { ...schema, types: schema.types.filter(kept), relations, properties: Object.fromEntries(Object.entries(schema.properties).filter(([owner]) => kept(owner))) };
 }
 
 /** The completions of a group. @param {string} text @param {Schema} schema @returns {Suggestion[]} */

@@ -5,6 +5,7 @@
 
 import { call } from "./api.js";
 import { Graph } from "./graph.js";
+import { knownName, readNames } from "./names.js";
 
 /** @typedef {{graph: Graph, calls: import("./api.js").Call[]}} Walked The calls, and the graph formed by all their answers. */
 
@@ -135,5 +136,40 @@ export async function walk(state, signal, known) {
   }
   const graph = new Graph();
   for (const [index, made] of calls.entries()) graph.add(made.answer, { seeds: index === 0 });
+  if (state.details !== "none") await nameStubs(graph, signal);
   return { graph, calls };
+}
+
+/** Read the names of nodes that an answer has without their records. @param {Graph} graph @param {AbortSignal} [signal] */
+export async function nameStubs(graph, signal) {
+  await readNames(graph.nodes.filter((node) => !node.full).map((node) => node.id), signal);
+  graph.rename(knownName);
+}
+
+/**
+ * A change of the state. If it makes a set the start of a walk, the conditions on the set move into
+ * its patterns: in `where` they would be about other nodes from then on.
+ *
+ * @param {State} state @param {Partial<State>} change @returns {Partial<State>}
+ */
+export function fromSet(state, change) {
+  const { seeds, where } = state;
+  if (!isAlone(state) || isAlone({ ...state, ...change }) || !seeds.every(isPattern)) return change;
+  const moves = (/** @type {string} */ condition) => seeds.every((/** @type {string} */ seed) => ofPattern(condition, seed) !== null);
+  const within = (/** @type {string} */ seed, /** @type {string} */ condition) => `${seed.replace(/:\*$/, "")}[${ofPattern(condition, seed)}]`;
+  const moved = where.filter(moves);
+  return { seeds: seeds.map((/** @type {string} */ seed) => moved.reduce(within, seed)), where: where.filter((/** @type {string} */ one) => !moves(one)), ...change };
+}
+
+/** Whether a state is a set without a walk. @param {State} state */
+export function isAlone(state) {
+  return isSet(state) && !state.hops && !state.path.length && !state.along.length && !state.to.length;
+}
+
+/** A condition as it stands in the brackets of a pattern, without its type; null if it is about another type. @param {string} condition @param {string} pattern */
+function ofPattern(condition, pattern) {
+  const type = pattern.replace(/(?::\*|\[.*)$/s, "");
+  const [, no = "", rest] = /** @type {RegExpExecArray} */ (/^(no\s+)?(.*)$/s.exec(condition));
+  if ([".", " "].includes(rest[type.length]) && rest.startsWith(type)) return no + rest.slice(type.length + 1);
+  return /^[^=<>!~.\s-][^=<>!~.]*(?:\.|\s<?-)/.test(rest) ? null : condition;
 }

@@ -4,7 +4,7 @@
 import { count, fill, h, link, name, plural } from "../dom.js";
 import { schema } from "../schema.js";
 import { go, href, set } from "../state.js";
-import { isPattern, isSet } from "../walking.js";
+import { fromSet, isPattern, isSet } from "../walking.js";
 import { mark } from "./parts.js";
 
 /** @typedef {import("../state.js").State} State */
@@ -14,6 +14,9 @@ const DIRECTIONS = [["both", "either way"], ["out", "leaving"], ["in", "entering
 const DETAILS = [["name", "names"], ["all", "whole records"], ["none", "ids alone"]];
 const LIMITS = [50, 100, 300, 1000, 5000];
 const BUDGETS = [["", "the server's"], ["5000", "5,000 tokens"], ["20000", "20,000 tokens"], ["100000", "100,000 tokens"], ["0", "as much as allowed"]];
+
+/** The number of types or predicates above which they can be searched. */
+const MANY = 12;
 
 /** Whether the further controls are open, which is kept from one state to the next. */
 let opened = false;
@@ -25,7 +28,7 @@ export function controls(container, state, nameOf) {
   const fixed = path || state.along.length > 0;
   fill(container,
     h("div", { class: "seeds", role: "group", "aria-label": "Where the walk starts" }, state.seeds.map((/** @type {string} */ id) => seedChip(id, state, nameOf(id)))),
-    choice("Hops", "hops", String(state.hops), hops(state), (value) => set({ hops: Number(value) }), path),
+    choice("Hops", "hops", String(state.hops), hops(state), (value) => set(fromSet(state, { hops: Number(value) })), path),
     choice("Direction", "direction", state.direction, DIRECTIONS, (value) => set({ direction: value }), fixed),
     choice("Details", "details", state.details, DETAILS, (value) => set({ details: value })),
     choice(state.show === "walks" ? "Rows, at most" : "Nodes, at most", "limit", String(state.limit), limits(state.limit), (value) => set({ limit: Number(value) })),
@@ -100,5 +103,9 @@ function boxes(legend, key, values, state, marked) {
     h("label", { class: "box" },
       h("input", { type: "checkbox", id: `control-${key}-${index}`, checked: chosen.has(value), onchange: () => set({ [key]: chosen.has(value) ? state[key].filter((/** @type {string} */ v) => v !== value) : [...state[key], value] }) }),
       marked && mark(value), name(value, marked ? "type-name" : "predicate"));
-  return h("fieldset", null, h("legend", null, legend, chosen.size > 0 && h("span", { class: "tag" }, plural(chosen.size, "chosen", "chosen"))), h("div", { class: "boxes" }, values.map(item)));
+  const list = h("div", { class: "boxes" }, values.map(item));
+  const find = h("input", { type: "search", class: "find", placeholder: `Find among ${count(values.length)}`, "aria-label": `${legend}: find among ${count(values.length)}`, oninput: () => {
+    for (const [at, box] of [...list.children].entries()) box.hidden = !values[at].toLowerCase().includes(find.value.trim().toLowerCase());
+  } });
+  return h("fieldset", null, h("legend", null, legend, chosen.size > 0 && h("span", { class: "tag" }, plural(chosen.size, "chosen", "chosen"))), values.length > MANY && find, list);
 }

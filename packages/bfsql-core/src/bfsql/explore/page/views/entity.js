@@ -7,6 +7,7 @@ import { nameIn } from "../graph.js";
 import { schemaOrNull } from "../schema.js";
 import { href } from "../state.js";
 import { show } from "../shown.js";
+import { relationsOf } from "./hub.js";
 import { failure, notesList, typeName } from "./parts.js";
 
 const OWN = new Set(["id", "entity_type", "notes", "edges", "provenance", "name"]);
@@ -82,11 +83,11 @@ export function valueOf(value) {
 
 /** @param {any} record */
 function relationsPart(record) {
-  const relations = /** @type {[string, number][]} */ (Object.entries(record.edges ?? {}));
+  const { relations, counted } = relationsOf(record);
   return h("section", { "aria-labelledby": "relations" }, h("h2", { id: "relations" }, "Relations"),
     relations.length
       ? h("div", { class: "relations" }, relations.map(([step, n]) => relation(record.id, step, n)))
-      : h("p", { class: "muted" }, record.edges ? "No relation touches this entity." : "The relations could not be counted; the notes say why."));
+      : h("p", { class: "muted" }, counted ? "No relation touches this entity." : "The relations could not be counted; the notes say why."));
 }
 
 /** A predicate with its neighbours, which are requested when it is opened. @param {string} id @param {string} step @param {number} n */

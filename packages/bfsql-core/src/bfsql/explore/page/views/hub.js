@@ -4,6 +4,7 @@
 import { call } from "../api.js";
 import { count, h, name } from "../dom.js";
 import { nameIn } from "../graph.js";
+import { remember } from "../names.js";
 import { notesList } from "./parts.js";
 
 /**
@@ -22,10 +23,18 @@ import { notesList } from "./parts.js";
  */
 export async function hubAt(id, most, signal) {
   const { answer, notes } = await call("describe_entity", { id }, signal);
-  const relations = /** @type {[string, number][]} */ (Object.entries(answer.edges ?? {}));
+  const { relations, counted } = relationsOf(answer);
   const total = relations.reduce((sum, [, n]) => sum + n, 0);
-  if (total <= most && answer.edges) return null;
-  return { id: answer.id, name: nameIn(answer) ?? answer.id, relations, total, notes };
+  const name = nameIn(answer) ?? answer.id;
+  remember(id, name);
+  if (total <= most && counted) return null;
+  return { id: answer.id, name, relations, total, notes };
+}
+
+/** The counts of an entity's relations. A record without them has none, unless a note says that they were not counted. @param {any} record */
+export function relationsOf({ edges, notes = [] }) {
+  const relations = /** @type {[string, number][]} */ (Object.entries(edges ?? {}));
+  return { relations, counted: edges !== undefined || !notes.some((/** @type {string} */ note) => note.startsWith("edges: ")) };
 }
 
 /**

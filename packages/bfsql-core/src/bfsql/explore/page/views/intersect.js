@@ -4,11 +4,13 @@
 import { call, isAbort, latest } from "../api.js";
 import { announce, fill, h, plural } from "../dom.js";
 import { Graph } from "../graph.js";
+import { knownName, readNames } from "../names.js";
 import { entityPicker } from "../picker.js";
 import { createPicture } from "../picture.js";
 import { schemaOrNull } from "../schema.js";
 import { show } from "../shown.js";
 import { get, go, set } from "../state.js";
+import { nameStubs } from "../walking.js";
 import { cost, failure, legendButton, notesList, sizes } from "./parts.js";
 import { table } from "./table.js";
 
@@ -26,7 +28,7 @@ export function intersect(container, state) {
   const picker = entityPicker({
     label: "Entities",
     placeholder: "Add a name or an id",
-    nameOf: (id) => answer?.graph.nameOf(id) ?? id,
+    nameOf: knownName,
     onChange: (seeds) => set({ seeds }),
   });
   const radius = h("select", { id: "radius", onchange: () => set({ k: Number(radius.value) || null }) },
@@ -58,9 +60,13 @@ export function intersect(container, state) {
     if (now.seeds.length < 2) return none(now.seeds.length);
     container.setAttribute("aria-busy", "true");
     try {
-      await schemaOrNull();
-      const made = await one.run((signal) => call("intersect_subgraphs", argumentsOf(now), signal));
+      const made = await one.run(async (signal) => {
+        await Promise.all([schemaOrNull(), readNames(now.seeds, signal)]);
+        picker.update(now.seeds);
+        return call("intersect_subgraphs", argumentsOf(now), signal);
+      });
       answer = { made, graph: new Graph().add(made.answer) };
+      await nameStubs(answer.graph);
       split.hidden = false;
       picker.problem("");
       fill(messages, notesList(made.notes));

@@ -3,6 +3,7 @@
 
 import { h, name, plural, count, announce } from "../dom.js";
 import { markOf, SHAPES } from "../palette.js";
+import { forPeople } from "../notes.js";
 import { set } from "../state.js";
 
 const OUTLINES = {
@@ -34,20 +35,32 @@ export function failure(error, again) {
 
 /** The notes on what is missing from an answer. @param {string[]} notes */
 export function notesList(notes) {
-  if (!notes.length) return null;
-  const items = notes.map((note) => h("li", { dir: "auto" }, note));
-  return h("details", { class: "notes", open: notes.length <= 2 },
-    h("summary", null, notes.length === 1 ? "A note on this answer" : `${notes.length} notes on this answer`),
-    h("ul", null, items));
+  const shown = notesForPeople(notes);
+  if (!shown.length) return null;
+  return h("details", { class: "notes", open: shown.length <= 2 },
+    h("summary", null, shown.length === 1 ? "A note on this answer" : `${shown.length} notes on this answer`),
+    h("ul", null, shown.map(({ text }) => h("li", { dir: "auto" }, text))));
 }
 
-/** The notes on what is missing from an answer, on one line that can be opened. @param {string[]} notes */
-export function notesLine(notes) {
-  if (!notes.length) return null;
-  const more = notes.length > 1 ? h("span", { class: "tag" }, `+${notes.length - 1}`) : null;
+/** The notes on what is missing from an answer, on one line that can be opened. @param {string[]} notes @param {string[]} [further] Notes on other answers, which have no buttons. */
+export function notesLine(notes, further = []) {
+  const others = notesForPeople(further.filter((note) => !notes.includes(note)));
+  const shown = [...notesForPeople(notes), ...others.map(({ text }) => ({ text }))];
+  if (!shown.length) return null;
+  const more = shown.length > 1 ? h("span", { class: "tag" }, `+${shown.length - 1}`) : null;
   return h("details", { class: "notes line" },
-    h("summary", null, h("span", { class: "unseen" }, "Notes on this answer: "), h("bdi", { dir: "auto" }, notes[0]), more),
-    h("ul", null, notes.map((note) => h("li", { dir: "auto" }, note))));
+    h("summary", null, h("span", { class: "unseen" }, "Notes on this answer: "), h("bdi", { dir: "auto" }, shown[0].text), more),
+    h("ul", null, shown.map(noteItem)));
+}
+
+/** @param {string[]} notes */
+function notesForPeople(notes) {
+  return notes.map(forPeople).filter(({ text }) => text);
+}
+
+/** @param {import("../notes.js").ShownNote} note */
+function noteItem({ text, button, act }) {
+  return h("li", { dir: "auto" }, text, button && act && h("button", { type: "button", class: "small", onclick: act }, button));
 }
 
 /** "23 nodes, 23 edges". @param {number} nodes @param {number} edges */

@@ -88,7 +88,7 @@ export function replay(container, state) {
     const call = session.calls[step - 1];
     const content = contentOf(call);
     picture.show(graph);
-    picture.highlight(content.nodes.length && content.nodes.length < graph.size ? content.nodes.map((node) => node.id) : null);
+    picture.highlight(content.nodes.length < graph.size ? content.nodes.map((node) => node.id) : null);
     fill(legend, graph.typeCounts().map(([type, n]) => h("span", { class: "legend-item" }, mark(type), name(type, "type-name"), h("span", { class: "number" }, count(n)))));
     const spent = session.calls.slice(0, step).reduce((sum, one) => sum + one.tokens, 0);
     fill(status, `Seen by now: ${sizes(graph.nodes.length, graph.edges.length)} · ${count(spent)} of ${plural(session.tokens, "token")} · ${plural(session.calls.length, "call")} in all`);

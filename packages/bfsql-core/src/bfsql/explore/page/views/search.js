@@ -3,9 +3,10 @@
 
 import { call, isAbort, latest } from "../api.js";
 import { combobox } from "../combobox.js";
-import { announce, fill, h, link, name, plural } from "../dom.js";
+import { announce, count, fill, h, link, name, plural } from "../dom.js";
+import { forPeople } from "../notes.js";
 import { schema, schemaOrNull } from "../schema.js";
-import { suggestPatterns } from "../steps.js";
+import { suggestPatterns, suggestSets, suggestTexts } from "../steps.js";
 import { go, href } from "../state.js";
 import { show } from "../shown.js";
 import { isPattern } from "../walking.js";
@@ -25,7 +26,7 @@ export function searchField(container) {
   const { element, input } = combobox({
     label: "Search the graph",
     labelHidden: true,
-    placeholder: "Search for a name or an id",
+    placeholder: "A name, an id, a type or a value",
     clears: true,
     wait: WAIT_MS,
     suggest: async (typed) => {
@@ -36,11 +37,11 @@ export function searchField(container) {
       }
       if (text.includes("[")) return suggestPatterns(text, await schema());
       const { answer, notes } = await one.run((signal) => call("search_entities", { query: text }, signal));
-      await schemaOrNull();
-      return {
-        suggestions: answer.map((/** @type {any} */ hit) => ({ text: hit.name ?? hit.id, of: hit, shown: hitParts(hit) })),
-        note: notes[0] ?? (answer.length ? "" : `No entity is named “${text.slice(0, 60)}”.`),
-      };
+      const known = await schemaOrNull();
+      const named = answer.some((/** @type {any} */ hit) => !MATCHES[hit.match]);
+      const hits = answer.map((/** @type {any} */ hit) => ({ text: hit.name ?? hit.id, of: hit, shown: hitParts(hit) }));
+      const suggestions = known ? [...suggestSets(text, known), ...hits, ...(named ? [] : await one.run((signal) => textsOf(text, known, signal)))] : hits;
+      return { suggestions, note: (notes[0] && forPeople(notes[0]).text) ?? (suggestions.length ? "" : `No entity is named “${text.slice(0, 60)}”.`) };
     },
     onChange: (text, chosen) => {
       if (chosen || isPattern(text)) {
@@ -61,6 +62,19 @@ export function searchField(container) {
     input.focus();
     input.select();
   });
+}
+
+/**
+ * Sets of entities with a text in a property, for a search that finds no name; those without any are left out.
+ *
+ * @param {string} text @param {import("../schema.js").Schema} known @param {AbortSignal} signal
+ */
+async function textsOf(text, known, signal) {
+  const found = await Promise.all(suggestTexts(text, known).map(async (one) => {
+    const n = await call("bfs_query", { seeds: [one.text], limit: 0 }, signal).then(({ answer }) => answer.node_count, () => 0);
+    return n ? [{ ...one, hint: `${count(n)} ${one.hint}` }] : [];
+  }));
+  return found.flat();
 }
 
 /** A description of a hit, and what distinguishes it from its namesakes. @param {any} hit */

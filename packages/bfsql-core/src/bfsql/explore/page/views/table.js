@@ -2,14 +2,13 @@
 /** The graph as a table: the same answer as the picture, sortable and accessible to everybody. */
 
 import { count, fill, h, icon, link, name } from "../dom.js";
+import { nextOffset } from "../notes.js";
 import { pickButton } from "../picked.js";
-import { href, set } from "../state.js";
+import { get, href, set } from "../state.js";
 import { orderOf } from "../walking.js";
 import { bars, firstGroups } from "./facets.js";
 import { typeName } from "./parts.js";
-import { rowTable } from "./rows.js";
-
-const ROWS = 200;
+import { longBody, rowTable } from "./rows.js";
 
 /** The key of the column with the property that orders the answer. */
 const PROPERTY = "property";
@@ -20,7 +19,8 @@ const BRANCHES = "M6 8h8M5.5 7l8-5M5.5 9l8 5M6 8a2 2 0 1 0-4 0a2 2 0 1 0 4 0";
 /**
  * @typedef {object} TableHow
  * @property {import("../graph.js").Graph} graph
- * @property {any} [answer] The main answer, with its rows and groups.
+ * @property {any} [answer] The main answer, with its rows.
+ * @property {Record<string, any>} [groups] The groups of the main answer.
  * @property {import("../state.js").State} state
  * @property {Set<string>} hidden Types that are not shown.
  * @property {(id: string) => void} onExpand
@@ -36,15 +36,19 @@ export function table(container, how) {
     ...(rows && { walks: () => rowTable(answer, graph, state) }),
     nodes: () => nodeTable(how),
     edges: () => edgeTable(how),
-    ...(answer && { groups: () => bars(answer, state) }),
+    ...(answer && { groups: () => bars(how.groups ?? {}, state) }),
   };
   const tab = Object.hasOwn(tables, state.tab) ? state.tab : Object.keys(tables)[0];
-  const group = async () => set({ tab: "groups", sort: "", ...(state.facets.length ? {} : { facets: await firstGroups(answer) }) });
+  const group = async (/** @type {boolean} */ replace = false) => {
+    const facets = state.facets.length ? state.facets : await firstGroups(answer, state).catch(() => []);
+    if (get() === state) set({ tab: "groups", sort: "", facets }, { replace });
+  };
+  if (tab === "groups" && !state.facets.length) void group(true); // of another set before
   fill(container, h("div", { class: "tabs", role: "group", "aria-label": "Table of" },
     rows && tabButton("walks", `Walks (${count(rows.length)})`, tab),
     tabButton("nodes", `Nodes (${count(graph.nodes.length)})`, tab),
     tabButton("edges", `Edges (${count(graph.edges.length)})`, tab),
-    answer && tabButton("groups", "Groups", tab, group)), tables[tab]());
+    answer && tabButton("groups", "Groups", tab, () => group())), tables[tab]());
 }
 
 /** @param {string} tab @param {string} text @param {string} now @param {() => void} [open] */
@@ -53,14 +57,14 @@ function tabButton(tab, text, now, open = () => set({ tab, sort: "" }, { replace
 }
 
 /** @param {TableHow} how */
-function nodeTable({ graph, state, hidden, onExpand, onPoint }) {
+function nodeTable({ graph, state, hidden, answer, onExpand, onPoint }) {
   const opened = new Set(state.open);
   const order = orderOf(state.sort_by);
   /** @param {any} n */
   const named = (n) => nameCell(n, state.details === "all", pickButton(n.id, n.name), !opened.has(n.id) && expandButton(n, onExpand));
   /** @type {any[]} */
   const columns = [
-    { key: "name", title: "Name", of: (/** @type {any} */ n) => n.name.toLocaleLowerCase(), cell: named },
+    { key: "name", title: "Name", by: "name", of: (/** @type {any} */ n) => n.name.toLocaleLowerCase(), cell: named },
     { key: "type", title: "Type", of: (/** @type {any} */ n) => n.type, cell: (/** @type {any} */ n) => h("td", null, typeName(n.type)) },
     graph.edges.length > 0 && countColumn("degree", "Edges"),
     graph.nodes.some((n) => n.paths !== undefined) && countColumn("paths", "Paths"),
@@ -72,7 +76,8 @@ function nodeTable({ graph, state, hidden, onExpand, onPoint }) {
   const rows = graph.nodes.filter((n) => !hidden.has(n.type));
   // Nodes that were added by expansions follow those of the ordered answer.
   const ordered = state.open.length ? "" : order.descending ? `-${key}` : key;
-  return sortable(columns, rows, state.sort, ordered, (row, n) => {
+  const part = answer && (state.offset > 0 || nextOffset(answer) !== null);
+  return sortable(columns, rows, state.sort, ordered, Boolean(part), (row, n) => {
     row.addEventListener("mouseenter", () => onPoint(n.id));
     row.addEventListener("mouseleave", () => onPoint(null));
   });
@@ -105,14 +110,14 @@ function recordText({ metadata }) {
 
 /** A column of numbers. @param {"degree" | "paths"} key @param {string} title */
 function countColumn(key, title) {
-  return { key, title, number: true, of: (/** @type {any} */ n) => n[key] ?? -1, cell: (/** @type {any} */ n) => h("td", { class: "number" }, n[key] === undefined ? "" : count(n[key])) };
+  return { key, title, by: key, number: true, of: (/** @type {any} */ n) => n[key] ?? -1, cell: (/** @type {any} */ n) => h("td", { class: "number" }, n[key] === undefined ? "" : count(n[key])) };
 }
 
 /** A column for each measure; the first can be what orders the answer. @param {import("../state.js").State} state @param {any[]} nodes */
 function measureColumns({ measure }, nodes) {
   if (!nodes.some((n) => n.measure)) return [];
   return measure.map((/** @type {string} */ title, /** @type {number} */ at) => ({
-    key: at ? `measure-${at}` : "measure", title, number: true,
+    key: at ? `measure-${at}` : "measure", title, by: at ? title : "measure", number: true,
     of: (/** @type {any} */ { measure: { [at]: one } = [] }) => (Array.isArray(one) ? one[0][0] : one?.value ?? one ?? -Infinity),
     cell: (/** @type {any} */ n) => h("td", { class: "number" }, measureText(n.measure?.[at] ?? "")),
   }));
@@ -134,7 +139,7 @@ function propertyColumn(property, nodes) {
     return h("td", { class: number ? "number" : null }, value !== undefined && name(textOf(value), "fact"));
   };
   const of = (/** @type {any} */ n) => (number ? valueIn(n, property) ?? -Infinity : textOf(valueIn(n, property) ?? ""));
-  return { key: PROPERTY, title: property, number, of, cell };
+  return { key: PROPERTY, title: property, by: property, number, of, cell };
 }
 
 /** @param {any} n @param {string} property */
@@ -158,47 +163,41 @@ function edgeTable({ graph, state, hidden }) {
     { key: "object", title: "Object", of: (/** @type {any} */ e) => nameKey(e.object), cell: (/** @type {any} */ e) => end(e.object) },
   ];
   const rows = graph.edges.filter((e) => ![e.subject, e.object].some((id) => hidden.has(graph.node(id)?.type ?? "")));
-  return sortable(columns, rows, state.sort, "");
+  return sortable(columns, rows, state.sort, "", false);
 }
 
 /**
  * @param {any[]} columns @param {any[]} rows
  * @param {string} sort The column to sort by, with a minus if descending; empty for the order of the answer.
  * @param {string} ordered The column by which the answer is ordered, in the same form.
+ * @param {boolean} part Whether the rows are a page of the answer, so that a heading orders the answer where it can.
  * @param {(row: HTMLElement, item: any) => void} [onRow]
  */
-function sortable(columns, rows, sort, ordered, onRow) {
+function sortable(columns, rows, sort, ordered, part, onRow) {
   const key = (sort || ordered).replace(/^-/, "");
   const down = (sort || ordered).startsWith("-");
   const by = columns.find((c) => c.key === key);
   const sorted = sort && by ? [...rows].sort((a, b) => compare(by.of(a), by.of(b)) * (down ? -1 : 1)) : rows;
   const placed = by ? [...new Set([columns[0], by, ...columns])] : columns; // the values sorted by are next to the names
-  const head = placed.map((column) => heading(column, key, down));
-  const body = h("tbody");
-  const more = h("button", { type: "button", class: "more" });
-  let end = 0;
-  const extend = () => {
-    for (const item of sorted.slice(end, end + ROWS)) {
-      const row = h("tr", null, placed.map((column) => column.cell(item)));
-      onRow?.(row, item);
-      body.append(row);
-    }
-    end = Math.min(end + ROWS, sorted.length);
-    more.hidden = end === sorted.length;
-    more.textContent = `${count(end)} of ${count(sorted.length)} rows are shown. Show ${count(Math.min(ROWS, sorted.length - end))} more`;
-  };
-  more.addEventListener("click", extend);
-  extend();
+  const head = placed.map((column) => heading(column, key, down, part));
+  const { body, more } = longBody(sorted, (item) => {
+    const row = h("tr", null, placed.map((column) => column.cell(item)));
+    onRow?.(row, item);
+    return row;
+  });
   return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table" }, h("table", { class: columns.length > 4 ? "wide" : null }, h("thead", null, h("tr", null, head)), body), more);
 }
 
-/** @param {any} column @param {string} key @param {boolean} down */
-function heading({ title, key: own, number }, key, down) {
+/** @param {any} column @param {string} key @param {boolean} down @param {boolean} part */
+function heading({ title, key: own, by, number }, key, down, part) {
   const now = own === key;
   const sort = now ? (down ? "descending" : "ascending") : "none";
   const next = now && !down ? `-${own}` : !now && number ? `-${own}` : own;
+  const whole = part && by;
+  const order = () => (whole ? set({ sort_by: next.replace(own, () => by), sort: "" }) : set({ sort: next }, { replace: true }));
+  const about = whole ? `${title}: sorts the whole answer` : part ? `${title}: sorts the rows of this page` : title;
   return h("th", { scope: "col", "aria-sort": sort, class: `${own}-column ${number ? "number" : ""}` },
-    h("button", { type: "button", class: "sort", title, onclick: () => set({ sort: next }, { replace: true }) }, title, h("span", { "aria-hidden": "true", class: "arrow" }, now ? (down ? "↓" : "↑") : "")));
+    h("button", { type: "button", class: "sort", title: about, onclick: order }, title, h("span", { "aria-hidden": "true", class: "arrow" }, now ? (down ? "↓" : "↑") : "")));
 }
 
 /** @param {any} a @param {any} b */

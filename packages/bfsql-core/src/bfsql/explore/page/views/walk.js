@@ -6,11 +6,13 @@ import { announce, fill, h, plural } from "../dom.js";
 import { Graph } from "../graph.js";
 import { pathForm } from "../paths.js";
 import { createPicture } from "../picture.js";
+import { knownName, readNames } from "../names.js";
 import { schemaOrNull } from "../schema.js";
 import { get, go, set } from "../state.js";
-import { show } from "../shown.js";
-import { isRestricted, opening, openingOf, walk as ask, walkArguments } from "../walking.js";
+import { rename, show } from "../shown.js";
+import { isPattern, isRestricted, isSet, opening, openingOf, walk as ask, walkArguments } from "../walking.js";
 import { controls } from "./controls.js";
+import { groupsOf } from "./facets.js";
 import { hoverCard } from "./hover.js";
 import { hubAt, hubChoice } from "./hub.js";
 import { cost, failure, legendButton, notesLine, sizes } from "./parts.js";
@@ -28,6 +30,8 @@ export function walk(container, state) {
   const known = new Map();
   /** @type {Walked | null} */
   let answer = null;
+  /** @type {Record<string, any>} */
+  let groups = {};
   let asked = "";
 
   const path = pathForm();
@@ -72,7 +76,7 @@ export function walk(container, state) {
 
   /** @param {State} now */
   async function update(now) {
-    controls(parts.bar, now, (id) => answer?.graph.nameOf(id) ?? id);
+    controls(parts.bar, now, nameOf);
     path.update(now);
     const key = questionOf(now);
     if (key === asked && answer) return draw(now, answer, false);
@@ -88,12 +92,16 @@ export function walk(container, state) {
     parts.left.setAttribute("aria-busy", "true");
     try {
       await one.run(async (signal) => {
-        const [hub] = await Promise.all([seedHub(now, signal), schemaOrNull()]);
+        const [hub] = await Promise.all([seedHub(now, signal), schemaOrNull(), readNames(now.seeds.filter((/** @type {string} */ id) => !isPattern(id)), signal)]);
         signal.throwIfAborted();
+        controls(parts.bar, now, nameOf);
+        path.update(now);
+        rename(titleOf(now));
         if (hub) return offer(hubChoice(hub, now.limit, (step) => set(step ? { path: [step] } : { hub: "all" })));
         answer = await ask(now, signal, known);
         path.problem(null);
         now = canonical(now, answer);
+        groups = await groupsOf(answer.calls[0].answer, now, signal);
         draw(now, answer, true);
         announce(`The answer has ${sizes(answer.graph.nodes.length, answer.graph.edges.length)}.`);
       });
@@ -126,21 +134,32 @@ export function walk(container, state) {
     const { graph, calls } = walked;
     const hidden = new Set(now.hide);
     const [{ answer: first }] = calls;
-    const drawable = graph.edges.length > 0 || (!now.show && first.max_hops !== 0);
+    const drawn = isSet(now) ? graph.connected() : graph;
+    const drawable = graph.edges.length > 0 || (!now.show && first.max_hops !== 0 && !isSet(now));
     if (fresh) {
       point(undefined);
       parts.split.classList.toggle("table-alone", !drawable);
-      picture.show(drawable ? graph : new Graph(), { hidden });
+      picture.show(drawable ? drawn : new Graph(), { hidden });
       fill(over, !graph.size && h("p", { class: "empty" }, "Nothing was found. The notes say how far the walk got."));
-      fill(parts.status, statusOf(walked), pager(first, now), undo(now));
-      fill(parts.notes, notesLine([...new Set(calls.flatMap((made) => made.notes))]));
-      controls(parts.bar, now, (id) => graph.nameOf(id));
+      fill(parts.status, statusOf(walked), pager(first, now), undo(now, nameOf), drawable && drawn.size < graph.size && h("span", null, `${plural(graph.size - drawn.size, "node")} without edges on this page: in the table alone`));
+      fill(parts.notes, notesLine(calls[0].notes, [...new Set(calls.slice(1).flatMap((made) => made.notes))]));
+      controls(parts.bar, now, nameOf);
     } else picture.hide(hidden);
     fill(parts.legend, graph.typeCounts().map(([type, n]) => legendButton(type, n, now)));
-    table(parts.list, { graph, state: now, hidden, answer: first, onExpand: expand, onPoint: (id) => picture.highlight(id === null ? null : [id]) });
+    table(parts.list, { graph, state: now, hidden, answer: first, groups, onExpand: expand, onPoint: (id) => picture.highlight(id === null ? null : [id]) });
     if (!fresh) return;
-    const seed = graph.nodes.find((n) => n.seed);
-    show({ graph, picture: drawable ? picture : null, calls, title: (seed?.name ?? now.seeds[0]).slice(0, 80) });
+    show({ graph, picture: drawable ? picture : null, calls, title: titleOf(now) });
+  }
+
+  /** @param {string} id */
+  function nameOf(id) {
+    const name = answer?.graph.nameOf(id) ?? id;
+    return name === id ? knownName(id) : name;
+  }
+
+  /** @param {State} now */
+  function titleOf({ seeds: [seed] }) {
+    return nameOf(seed).slice(0, 80);
   }
 
   return Object.assign(
@@ -200,10 +219,10 @@ function statusOf({ graph, calls }) {
   ];
 }
 
-/** @param {State} now */
-function undo(now) {
+/** @param {State} now @param {(id: string) => string} nameOf */
+function undo(now, nameOf) {
   if (!now.open.length) return null;
-  const last = openingOf(now.open[now.open.length - 1]).id;
+  const last = nameOf(openingOf(now.open[now.open.length - 1]).id);
   return h("button", { type: "button", class: "small", title: `Close ${last}`.slice(0, 200), onclick: () => set({ open: now.open.slice(0, -1) }) },
     `Undo the last of ${plural(now.open.length, "expansion")}`);
 }
