@@ -49,6 +49,7 @@ OUT_OF_REACH = {
     "predicates and directions; describe_schema(seeds=[...]) counts the others": "100 predicates",
     "are missing too: …": "more than five such nodes in one answer, once in some thousand calls",
     "measure: … leaves out nodes with the last of its values for …": "values are seldom the same",
+    "was read as a relation, since this graph has …": "needs a predicate between two signs",
     "is the name of …": "comes with tables whose columns are names",
     "were not counted, because the store could not do that in time": "time",
 }

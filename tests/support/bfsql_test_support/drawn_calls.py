@@ -24,7 +24,7 @@ _TEXTS = {
     "pattern": "{types}:* / 2*{types}{brackets}",
     "brackets": "6*[{inside}] / [{inside}][{inside}]",
     "inside": "6*{own}{compared} / 4*{any}{compared} / 2*{relation} / {any}{key} > .{key} / "
-    "{expression} {operator} {few}",
+    "{any}{key} > {key} / {expression} {operator} {few}",
     "expression": "{any}{key} * 2 / {any}{key} + {any}{key} / {any}{key} - {any}{key} / "
     "round({any}{key} / 3) / abs({any}{key}) / year({any}{key})",
     "compared": "6*{key}{operator}{value} / {key} {operator} {value}|{value} / {key} / no {key}",
@@ -35,7 +35,7 @@ _TEXTS = {
     "out": "6*-{predicates}->{times} / -{predicates}-{times} / -- / -->",
     "in": "6*<-{predicates}-{times} / -{predicates}-{times} / <-- / --{{1,2}}",
     "end": "4* / 4*{near_type} / 2*{near_type}{brackets} / {entity} / {near_type}|{type} / *",
-    "where": "4*{any}{key}{operator}{value} / 3*{owner}.{key}{operator}{value} / {owner}.{key} / "
+    "where": "5*{any}{key}{operator}{value} / 3*{owner}.{key}{operator}{value} / {owner}.{key} / "
     "2*{edge_owner}.{key}{operator}{value} / no {edge_owner}.{key} / 2*{relation} / "
     "{type} {step} {operator} {few} / no {type} {step} / {expression} {operator} {few}",
     "path where": "3*{where} / {n}.{any}{key}{operator}{value} / {n} != {n} / {n} = {n} / "

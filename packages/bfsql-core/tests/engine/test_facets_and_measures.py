@@ -481,12 +481,12 @@ async def test_a_path_says_how_many_nodes_of_the_shown_step_are_on_no_complete_w
     lost = len(every - kept) if kept and step < len(steps) else 0
     call = {"seeds": graph.ids[:3], **walking.arguments(steps), "where": where, "show": str(shown)}
     answer = await read(MemoryBackend(graph.records), **call, topology_only=True, limit=0)
-    said = [note for note in answer.get("notes", ()) if "nowhere" in note]
-    begins = f"{lost} of {len(every)} node{'s' * (len(every) > 1)} at step {step} "
+    said = [note for note in answer.get("notes", ()) if "on no walk" in note]
+    begins = f"{lost} of {len(every)} node{'s' * (len(every) > 1)} of step {step} "
     assert len(said) == bool(lost)
     assert not lost or said[0].startswith(begins)
     ends = await read(MemoryBackend(graph.records), **call, to=graph.ids, limit=0)
-    assert not any("nowhere" in note for note in ends.get("notes", ()))
+    assert not any("on no walk" in note for note in ends.get("notes", ()))
 
 
 async def test_former_calls_keep_count_distinct_and_its_field():

@@ -116,14 +116,15 @@ def test_blank_nodes_are_followed_one_level(read):
         ":phone": [{":kind": "home", ":number": "1"}, {":kind": "work", ":number": "2"}],
         "blank_node_predicates": [":empty"],
     }
-    assert node(found, ":book")[1] == {":pages": [1, 2], "blank_node_predicates": [":from"]}
+    assert node(found, ":book")[1] == {":pages": [1, 2]}
     assert set(found.triples) == {
         (":ann", ":knows", ":bob"),
         (":book", ":authors", ":ann"),
         (":book", ":authors", ":bob"),
     }
-    assert EdgeRecord(":ann", ":knows", ":bob", {"rdfs:comment": "since school"}) in found.edges
-    assert "4 statements" in found.account.notes[-1]
+    told = {"rdfs:comment": "since school", "multiplicity": 0}
+    assert EdgeRecord(":ann", ":knows", ":bob", told) in found.edges
+    assert "3 statements" in found.account.notes[-1]
     assert "owl:members 1" in found.account.notes[-1]
 
 
@@ -221,9 +222,9 @@ def test_relative_iris_never_contain_the_path(read):
     text = "<#ann> <http://e.org/knows> <#bob> , <other.ttl> .\n"
     found = read("folder/people.ttl.gz", text)
     ann = "file:///people.ttl#ann"
-    assert found.triples == [
-        (ann, "http://e.org/knows", "file:///people.ttl#bob"),
+    assert sorted(found.triples) == [
         (ann, "http://e.org/knows", "file:///other.ttl"),
+        (ann, "http://e.org/knows", "file:///people.ttl#bob"),
     ]
     assert found.account.notes == [
         (

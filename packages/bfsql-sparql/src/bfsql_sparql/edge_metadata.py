@@ -7,18 +7,23 @@ references.
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, TypeAlias
 
 from bfsql import call
 from bfsql.models import Metadata, Omission, Triple, evidence_items, merge_edges
-from bfsql.models.merge import merge_metadata, merged_from, sorted_union
-from bfsql.models.rdf import WELL_KNOWN, Literal, value_of
+from bfsql.models.merge import merge_metadata, merged_from
+from bfsql.models.rdf import Literal, value_of
+from bfsql.models.rdf_statements import (
+    DIRECT,
+    REFERENCE,
+    is_metadata,
+    reference_item,
+    statement_metadata,
+)
 from bfsql_sparql.batches import NOWHERE, Batches, Question, has_row_each, rows_question
 from bfsql_sparql.dataset import Blank, Term, gather_or_cancel, rows
-from bfsql_sparql.mapping import TYPE, RdfMapping
 from bfsql_sparql.queries import graph as texts
 from bfsql_sparql.queries.graph import End, Lead
 from bfsql_sparql.store import Store
@@ -27,17 +32,10 @@ CHECKED = 100
 """Number of edges up to which their existence is checked; more come only from a ring, and exist."""
 _GRAPHS = frozenset({"graphs"})
 """The key made of the names of graphs, and not of statements."""
-REFERENCE = WELL_KNOWN["prov"] + "wasDerivedFrom"
-"""Property of a statement node of Wikibase to its references."""
-_DIRECT = "/prop/direct/"
-_NOT_METADATA = re.compile(r"/prop/(?:statement|qualifier|reference)/value|/prop/statement/")
-"""Properties that repeat the value itself, or lead to its components."""
-_SOURCES = ("/prop/reference/P248", "/prop/reference/P854")
-"""Stated in; reference URL."""
 _ENDS: tuple[End, ...] = ("s", "o", "document")
 _ORDER = ("rdf-1.2", "reification", "rdf-star", "wikibase")
 
-Values: TypeAlias = dict[str, list[Term]]
+Values: TypeAlias = dict[str, list[str | Literal]]
 """Values of one statement, by property."""
 
 Records: TypeAlias = dict[Triple, list[dict[str, Any]]]
@@ -187,7 +185,7 @@ class EdgeMetadata:
         records = []
         for (triple, _), values in by_statement.items():
             references = values.pop(REFERENCE, [])
-            metadata = self._metadata({key: v for key, v in values.items() if _is_metadata(key)})
+            metadata = self._metadata({key: v for key, v in values.items() if is_metadata(key)})
             evidence = [items[name] for name in references if name in items]
             records.append((triple, metadata | ({"provenance": evidence} if evidence else {})))
         return _by_triple(records)
@@ -197,10 +195,12 @@ class EdgeMetadata:
         by_name: dict[Term, Values] = {}
         for part in await self._batches.read(sorted(names), question):
             for resource, key, value in part.rows:
-                if resource is not None and value is not None and _is_metadata(str(key)):
+                if resource is None or not isinstance(value, str | Literal):
+                    continue
+                if is_metadata(str(key)):
                     by_name.setdefault(resource, {}).setdefault(str(key), []).append(value)
         return {
-            name: _as_evidence(self._metadata(values), self._mapping)
+            name: reference_item(values, self._metadata(values), self._mapping.ids.id)
             for name, values in by_name.items()
         }
 
@@ -221,22 +221,7 @@ class EdgeMetadata:
     def _metadata(self, statement: Values) -> dict[str, Any]:
         """The values of one statement, with the settings' properties under the protocol's names."""
         mapping = self._mapping
-        found: dict[str, list[Any]] = defaultdict(list)
-        for key, terms in statement.items():
-            values = [self._value(term) for term in dict.fromkeys(terms)]
-            if key in mapping.sources:
-                found["source_documents"].append(sorted_union(values))
-            elif key in mapping.confidences:
-                found["confidence"] += values
-            else:
-                found[mapping.ids.id(key)] += values
-        # A single value is unchanged: a list may have its own order.
-        return {
-            name: merge_metadata([{"": one} for one in some])[""] for name, some in found.items()
-        }
-
-    def _value(self, term: Term) -> Any:
-        return value_of(term) if isinstance(term, Literal) else self._mapping.ids.id(str(term))
+        return statement_metadata(statement, mapping.ids.id, mapping.sources, mapping.confidences)
 
     async def _evidence(
         self, form: str, node: str, end: End
@@ -290,21 +275,7 @@ def _by_triple(records: Iterable[tuple[Triple, dict[str, Any]]]) -> Records:
 def _claim_of(triple: Triple) -> tuple[str, ...] | None:
     """Item, property to the statement node, property to the value, value; None if no claim."""
     item, predicate, value = triple
-    if _DIRECT not in predicate:
+    if DIRECT not in predicate:
         return None
-    before, _, name = predicate.rpartition(_DIRECT)
+    before, _, name = predicate.rpartition(DIRECT)
     return item, f"{before}/prop/{name}", f"{before}/prop/statement/{name}", value
-
-
-def _is_metadata(property_: str) -> bool:
-    """Whether a property of a statement or a reference is metadata of the edge."""
-    return property_ != TYPE and _NOT_METADATA.search(property_) is None
-
-
-def _as_evidence(metadata: dict[str, Any], mapping: RdfMapping) -> dict[str, Any]:
-    """A reference as an item of evidence: its source is the `document_id`."""
-    for source in _SOURCES:
-        for name, value in metadata.items():
-            if (mapping.ids.iri(name) or "").endswith(source):
-                return {"document_id": value if isinstance(value, str) else value[0], **metadata}
-    return metadata

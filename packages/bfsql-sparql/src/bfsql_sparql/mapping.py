@@ -16,15 +16,11 @@ from urllib.parse import quote, unquote
 
 from bfsql.models.json_values import is_text
 from bfsql.models.rdf import WELL_KNOWN, Prefixes, is_iri
+from bfsql.models.rdf_statements import OBJECT, PREDICATE, REIFIES, SUBJECT, TYPE
 
 if TYPE_CHECKING:
     from bfsql_sparql.settings import SparqlSettings, Statements
 
-TYPE = WELL_KNOWN["rdf"] + "type"
-SUBJECT = WELL_KNOWN["rdf"] + "subject"
-PREDICATE = WELL_KNOWN["rdf"] + "predicate"
-OBJECT = WELL_KNOWN["rdf"] + "object"
-REIFIES = WELL_KNOWN["rdf"] + "reifies"
 SUBCLASS = WELL_KNOWN["rdfs"] + "subClassOf"
 NOT_EDGES = (TYPE, SUBJECT, PREDICATE, OBJECT, REIFIES)
 """Predicates of types and of statements about statements; they are never walked."""

@@ -103,8 +103,8 @@ def _walks(result: BfsResult, bound: SizeBound) -> Iterator[str]:
         step = 0 if shown.rows is not None else shown.step
         lost, every = result.facts.lost
         yield (
-            f"{lost} of {counted(every, 'node')} at step {step} {'leads' if lost == 1 else 'lead'} "
-            'nowhere: no walk there is complete. "no -p-> TYPE" in where finds such nodes.'
+            f"{lost} of {counted(every, 'node')} of step {step} {'is' if lost == 1 else 'are'} on "
+            "no walk."
         )
     if shown.walks == "too large":
         cure = "Raise max_tokens, or name" if bound.cure else "Name"

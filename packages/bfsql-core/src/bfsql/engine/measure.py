@@ -46,6 +46,7 @@ from bfsql.errors import NodesUncounted, ToolError, bad_value
 from bfsql.integers import BoolArray, IntArray, Ring
 from bfsql.models import MeasureSummary, PathQuery
 from bfsql.models.comparison import Number, number_of, shown_as, unordered_text
+from bfsql.models.condition import ScopedProperty
 from bfsql.models.expression import Computed
 from bfsql.models.facet import BEST, EXACT, MEAN, Best, Function, Measure, MeasureValue, Value
 from bfsql.models.quotation import quoted
@@ -667,6 +668,12 @@ class MeasureReader:
 
     async def _pair_values(self, one: Measure, expression: Computed) -> _Values:
         """The values of an expression over two steps, or over a step and its edges."""
+        for part in expression.parts:
+            refuse_stripped(
+                "measure",
+                ScopedProperty(part.key, part.step, predicate=part.predicate),
+                self._stripped,
+            )
         walks, most = self._walks, self._most
         steps = {part.step for part in expression.parts if part.step is not None}
         of_edges = {part.step for part in expression.parts if part.predicate is not None}

@@ -94,7 +94,9 @@ class StepValues:
     def _column(self, part: Part, stops: Stops) -> PartValues:
         """The value of a property for each pair; the last of all values is that of none."""
         assert part.step is not None
-        values = self._values.get(part, [None])
+        if part not in self._values:  # traversals leave it out of edges
+            return PartValues([None], np.zeros(len(stops.second), np.int64))
+        values = self._values[part]
         if part.predicate is not None and stops.edges is None:  # of seeds, which no edge reached
             places = np.full(len(stops.second), -1)
         elif part.predicate is not None and stops.edges is not None:

@@ -210,6 +210,7 @@ class Reading:
         return replace(
             report,
             duplicate_nodes=max(0, report.duplicate_nodes - statements),
+            duplicate_edges=max(0, report.duplicate_edges - sum(one.statements for one in rdf)),
             refusals=list(islice(refusals, MAX_REFUSALS)),
             refused=sum(one.refused for one in filters) + report.refused,
             wrong_columns=[*self._node_tables.wrong_columns(report, self._accounts), *unread],

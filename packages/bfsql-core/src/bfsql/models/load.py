@@ -112,7 +112,9 @@ class SourceAccount:
     joined_nodes: int = 0
     """Number of these statements that were added to the record of another one."""
     edges: int = 0
-    """Number of edge records yielded."""
+    """Number of edge records yielded, without those of statements about edges."""
+    statements: int = 0
+    """Number of edge records that only have what RDF says about an edge."""
     evidence: int = 0
     """Number of evidence records yielded."""
     refused: int = 0

@@ -3,7 +3,7 @@
 "Backends merge them, lists as a sorted union, differing scalars as a sorted
 list, `confidence` as the largest with all of them in `confidences`;
 `multiplicity`, in the metadata only, says how many records there were when
-more than one."
+more than one." A record with the `multiplicity` 0 adds to another one, and does not count.
 
 Evidence consists of the passages that support an edge, in its metadata under `provenance`: items
 with `document_id`, `section`, `text_span`, `confidence` and any further fields of the store.
@@ -162,6 +162,8 @@ def merge_edges(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         merged["confidence"] = confidences[-1]
         merged["confidences"] = confidences
     merged["multiplicity"] = sum(map(_multiplicity, records))
+    if merged["multiplicity"] == 1:
+        del merged["multiplicity"]
     return merged
 
 
@@ -174,9 +176,9 @@ def _confidences(record: Mapping[str, Any]) -> list[Any]:
 
 
 def _multiplicity(record: Mapping[str, Any]) -> int:
-    """The number of records that a record represents."""
+    """The number of records that a record represents; 0 if it only adds to another one."""
     number = record.get("multiplicity")
-    return number if type(number) is int and number > 1 else 1
+    return number if type(number) is int and (number > 1 or number == 0) else 1
 
 
 def _texts(value: Any) -> tuple[str, ...]:

@@ -5,6 +5,7 @@
 | `s rdf:type t` | the type of node `s`; of several the most specific, as for SPARQL stores |
 | `s p "text"` | metadata `p` of node `s`; `name` or `synonyms` if `p` means that |
 | `s p o`, both IRIs | an edge, and the nodes `s` and `o` |
+| one about a statement | metadata of its edge: `rdf_statements` |
 | one with a blank node | what `rdf_blank_nodes` finds that it says about nodes with an IRI |
 
 Subjects and objects are nodes without a type until a record assigns one (`protocol.md` 8).
@@ -18,8 +19,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -30,6 +32,7 @@ from bfsql.models.load import SourceAccount
 from bfsql.models.merge import UNTYPED
 from bfsql.models.rdf import WELL_KNOWN, Literal, Prefixes, in_languages, is_iri, value_of
 from bfsql.models.rdf_names import ALIAS_PROPERTIES, NAME_PROPERTIES
+from bfsql.models.rdf_statements import REFERENCE, reference_item, statement_metadata
 from bfsql.models.records import EdgeRecord, GraphRecord, GraphStream, NodeRecord, Refusal
 from bfsql.sources.fields import Unusable
 from bfsql.sources.files import check_library, guarded, open_bytes
@@ -37,6 +40,7 @@ from bfsql.sources.headers import listed
 from bfsql.sources.options import SourceOptions
 from bfsql.sources.rdf_blank_nodes import BlankNode, BlankNodes
 from bfsql.sources.rdf_choices import Choices, Name, RdfStream
+from bfsql.sources.rdf_statements import Statements
 from bfsql.sources.text import encoding_of, lines, open_utf8, whole_text
 
 if TYPE_CHECKING:
@@ -77,18 +81,28 @@ def open_rdf(path: Path, options: SourceOptions, account: SourceAccount) -> RdfS
     if format_ != "rdfxml":
         account.encoding = encoding_of(path, options.encoding)
     base = options.base or base_of(Path(account.name))
-    found = quads(path, format_, encoding=account.encoding, base=base, context=options.context)
+    read = partial(
+        quads, path, format_, encoding=account.encoding, base=base, context=options.context
+    )
     records = _Records(options, account, base)
-    return RdfStream(_records(path, found, records), records.choices)
+    return RdfStream(_records(path, read, records), records.choices)
 
 
-def _records(path: Path, found: Iterator[Quad | Refusal], records: _Records) -> GraphStream:
+def _records(
+    path: Path, read: Callable[[], Iterator[Quad | Refusal]], records: _Records
+) -> GraphStream:
     with closing(records), closing(BlankNodes()) as blank:
-        for quad in found:
+        statements = Statements(blank)
+        roles = statements.roles
+        for quad in read():
             if isinstance(quad, Refusal):
                 yield quad
                 continue
             subject, predicate, object_, _ = quad
+            role = roles.get(predicate)
+            if role != 0 and statements.add(role, subject, predicate, object_):
+                continue
+            assert not isinstance(object_, tuple)  # which only `rdf:reifies` has
             if type(subject) is BlankNode or type(object_) is BlankNode:
                 blank.add(subject, predicate, object_)
                 continue
@@ -102,6 +116,8 @@ def _records(path: Path, found: Iterator[Quad | Refusal], records: _Records) -> 
         records.finish_node()
         yield from records.ready
         records.ready.clear()
+        blank.complete()
+        yield from records.of_statements(statements, read)
         yield from records.of_blank_nodes(blank)
         yield from records.of_choices()
 
@@ -228,9 +244,69 @@ class _Records:
                 "names in others are synonyms. --language selects languages"
             )
 
+    def of_statements(
+        self, statements: Statements, read: Callable[[], Iterator[Quad | Refusal]]
+    ) -> GraphStream:
+        """The edges that are described by statements about them, which notes count."""
+        statements.complete(read())
+        for edge in statements.plain():
+            self.add(*edge)
+            yield from self.ready
+            self.ready.clear()
+        keys, number, before = Counter[str](), 0, None
+        for said in statements.descriptions():
+            metadata = self._metadata(said.values)
+            items = [reference_item(r, self._metadata(r), self._short) for r in said.references]
+            metadata |= {"provenance": items} if items else {}
+            if metadata:
+                keys.update(metadata.keys())
+                number += 1
+                if said.edge != before:
+                    metadata["multiplicity"] = 0  # the edge itself is the record of the first
+                    before = said.edge
+                self._account.edges -= 1
+                self._account.statements += 1
+                subject, predicate, object_ = map(self._short, said.edge)
+                yield EdgeRecord(subject, predicate, object_, metadata)
+        self._note_statements(number, keys, *statements.left_out(), statements.unread)
+
+    def _metadata(self, values: Mapping[str, Sequence[str | Literal]]) -> dict[str, Any]:
+        """What is said of a statement, in the wanted languages."""
+        wanted = {
+            key: [x for x in terms if isinstance(x, str) or in_languages(x, self._languages)]
+            for key, terms in values.items()
+        }
+        wanted = {key: terms for key, terms in wanted.items() if terms}
+        return statement_metadata(wanted, self._short, (REFERENCE,))
+
+    def _note_statements(
+        self, number: int, keys: Counter[str], others: int, quoted: int, unread: Mapping[str, int]
+    ) -> None:
+        if number:
+            about = (
+                "1 statement about an edge" if number == 1 else f"{number:,} statements about edges"
+            )
+            self._account.note(f"{about}: {_ranked(keys)}")
+        if others:
+            self._account.note(
+                f"statement nodes left out: {others:,}, which are incomplete or of more than 100 "
+                "statements, or whose statement has a literal, a blank node or another statement "
+                "at an end"
+            )
+        if quoted:
+            self._account.note(
+                f"statement nodes left out: {quoted:,}, whose edges the file only quotes; state "
+                "such an edge by itself, too"
+            )
+        if unread:
+            left = _ranked({self._short(iri): n for iri, n in unread.items()})
+            self._account.note(
+                "values of statements left out, which are blank nodes, parts of complex values or "
+                f"more than 100 of a reference: {left}"
+            )
+
     def of_blank_nodes(self, blank: BlankNodes) -> GraphStream:
         """What is known from statements with blank nodes; notes say what they were."""
-        blank.complete()
         yield from self._of_named(blank)
         unread, edges, values = Counter[str](), 0, 0
         for found in blank.findings():
@@ -255,15 +331,7 @@ class _Records:
             self.finish_node()
             yield from self.ready
             self.ready.clear()
-        for annotation in blank.annotations():
-            id_ = self._short(annotation.subject)
-            if annotation.edge is not None and annotation.values:
-                predicate, object_ = map(self._short, annotation.edge)
-                known = {self._short(key): self._values(v) for key, v in annotation.values.items()}
-                yield EdgeRecord(id_, predicate, object_, known)
-            if annotation.unread:
-                unread.update(annotation.unread)
-                yield NodeRecord(id_, self._default_type, self._unread(annotation.unread))
+        blank.leave_roots()
         self._note_blank_nodes(unread + blank.unread, edges, values)
 
     def _of_named(self, blank: BlankNodes) -> GraphStream:
@@ -302,8 +370,7 @@ class _Records:
                 "restrictions of classes, lists, descriptions"
             )
         if unread:
-            ranked = sorted(unread.items(), key=lambda item: (-item[1], item[0]))
-            predicates = listed([f"{self._short(iri)} {n:,}" for iri, n in ranked])
+            predicates = _ranked({self._short(iri): n for iri, n in unread.items()})
             several = f"{(number := sum(unread.values())):,} statements with blank nodes were"
             self._account.note(
                 f"{several if number > 1 else '1 statement with a blank node was'} left out, by "
@@ -321,6 +388,12 @@ class _Records:
                 f"its relative IRIs were resolved against {self._base}, for instance {id_}; "
                 "--base-iri names another IRI"
             )
+
+
+def _ranked(numbers: Mapping[str, int]) -> str:
+    """Names with their numbers, the most frequent first."""
+    ranked = sorted(numbers.items(), key=lambda item: (-item[1], item[0]))
+    return listed([f"{name} {n:,}" for name, n in ranked])
 
 
 def prefixes_of(path: Path, format_: str, encoding: str | None = None) -> dict[str, str]:

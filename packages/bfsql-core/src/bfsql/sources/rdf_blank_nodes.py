@@ -9,7 +9,6 @@ class is an edge or a value of it:
 | the same with `hasValue v`, or at least one of `onClass D` | `C p v`, `C p D` |
 | the same with `equivalentClass` or `type` in place of `subClassOf` | the same |
 | `C subClassOf [intersectionOf (A B ...)]` | `C subClassOf A`, and so on, at any depth |
-| `[annotatedSource s; annotatedProperty p; annotatedTarget o; q v]` | `q v`, of the edge `s p o` |
 | `s p (a b ...)`, a list | `s p a`, `s p b`, and so on, without their order |
 | `s p [q v; ...]`, any other | the value `v` of `p` and `q`, unless it is blank |
 
@@ -44,9 +43,6 @@ _ON, _ALL_OF, _SOME, _CLASS = (
     f"{_OWL}{name}" for name in ("onProperty", "intersectionOf", "someValuesFrom", "onClass")
 )
 _AT_LEAST = {f"{_OWL}minQualifiedCardinality", f"{_OWL}qualifiedCardinality"}
-_SOURCE, _PROPERTY, _TARGET = (
-    f"{_OWL}annotated{name}" for name in ("Source", "Property", "Target")
-)
 _IRI, _BLANK, _LITERAL = range(3)
 """Kinds of objects."""
 
@@ -60,6 +56,8 @@ class BlankNode:
 
 
 Object: TypeAlias = str | Literal | BlankNode
+Quoted: TypeAlias = tuple[str, str, str] | tuple[None, None, None]
+"""A statement that is the object of another: an edge by its IRIs, or anything else."""
 _Description: TypeAlias = dict[str, list[Object]]
 
 _TABLE = """
@@ -113,45 +111,34 @@ class Findings:
     """The predicates of what is not read, one for each statement."""
 
 
-@dataclass(slots=True)
-class Annotation:
-    """Statements about an edge, or about another statement of a node."""
-
-    subject: str
-    edge: tuple[str, str] | None
-    """The predicate and the object; None if the object is not an IRI."""
-    values: dict[str, list[str | Literal]]
-    unread: list[str]
-    """The predicates of what is not read."""
-
-
 class BlankNodes:
     """The statements of one file with a blank node at an end.
 
     Attributes:
         unread: Predicates of statements that belong to no node with an IRI, with their numbers;
-            complete after `annotations`.
+            complete after `leave_roots`.
+        connection: The temporary file.
     """
 
     def __init__(self) -> None:
         self.unread: Counter[str] = Counter()
         self._waiting: list[tuple[object, ...]] = []
-        self._connection = sqlite3.connect("", check_same_thread=False)
-        self._connection.execute(_TABLE)
+        self.connection = sqlite3.connect("", check_same_thread=False)
+        self.connection.execute(_TABLE)
 
     def add(self, subject: str | BlankNode, predicate: str, object_: Object) -> None:
         """Add a statement."""
         blank = isinstance(subject, BlankNode)
         name = subject.name if isinstance(subject, BlankNode) else subject
-        self._waiting.append((blank, name, predicate, *_columns(object_)))
+        self._waiting.append((blank, name, predicate, *columns_of(object_)))
         if len(self._waiting) >= BATCH:
             self._flush()
 
     def complete(self) -> None:
         """Prepare for reading, after the last statement."""
         self._flush()
-        self._connection.execute("CREATE INDEX statement_s ON statement (blank, s)")
-        self._connection.execute("CREATE INDEX statement_o ON statement (kind, o)")
+        self.connection.execute("CREATE INDEX statement_s ON statement (blank, s)")
+        self.connection.execute("CREATE INDEX statement_o ON statement (kind, o)")
 
     def named(self, base: str) -> list[str]:
         """Make typed blank nodes that are part of no other node nodes; return their IRIs.
@@ -160,29 +147,29 @@ class BlankNodes:
             base: The IRI of the file.
         """
         numbers, found = Counter[str](), dict[str, str]()
-        for name, type_ in self._connection.execute(_TYPED, (_TYPE,)):
+        for name, type_ in self.connection.execute(_TYPED, (_TYPE,)):
             if name not in found and not type_.startswith((_RDF, _RDFS, _OWL)):
                 local = re.split("[/#:]", type_)[-1]
                 numbers[local] += 1
                 found[name] = f"{base}#blank-{local}-{numbers[local]}"
         for statement in (_NAME_SUBJECT, _NAME_OBJECT):
-            self._connection.executemany(statement, ((iri, name) for name, iri in found.items()))
+            self.connection.executemany(statement, ((iri, name) for name, iri in found.items()))
         return [*found.values()]
 
     def plain(self) -> Iterator[tuple[str, str, str | Literal]]:
         """The statements of the nodes that `named` has made, without blank nodes."""
-        for subject, predicate, *columns in self._connection.execute(_PLAIN):
-            object_ = _object(*columns)
+        for subject, predicate, *columns in self.connection.execute(_PLAIN):
+            object_ = object_of(*columns)
             assert not isinstance(object_, BlankNode)
             yield subject, predicate, object_
 
     def close(self) -> None:
         """Remove the file."""
-        self._connection.close()
+        self.connection.close()
 
     def findings(self) -> Iterator[Findings]:
         """What follows for each node with an IRI, by its IRI."""
-        rows = self._connection.execute(_OF_IRIS)
+        rows = self.connection.execute(_OF_IRIS)
         for subject, group in groupby(rows, itemgetter(0)):
             found = Findings(subject)
             others: dict[str, list[str]] = defaultdict(list)
@@ -200,28 +187,13 @@ class BlankNodes:
                     found.values |= {(predicate, key): one for key, one in records[0].items()}
             yield found
 
-    def annotations(self) -> Iterator[Annotation]:
-        """The statements about edges, in their order."""
-        for (name,) in self._connection.execute(_ROOTS).fetchall():
+    def leave_roots(self) -> None:
+        """Count the statements of nodes that no other node leads to."""
+        for (name,) in self.connection.execute(_ROOTS).fetchall():
             description = self._description(name)
-            subject, predicate, object_ = (
-                description.pop(key, [None])[0] for key in (_SOURCE, _PROPERTY, _TARGET)
-            )
             types = description.pop(_TYPE, [])
-            edge = (str(predicate), object_) if isinstance(object_, str) else None
-            unread, values = list[str](), dict[str, list[str | Literal]]()
-            for key, objects in description.items():
-                read = [] if edge is None else [x for x in objects if not isinstance(x, BlankNode)]
-                unread += [key] * (len(objects) - len(read))
-                if read:
-                    values[key] = read
-            if not description:
-                unread += [_TYPE] * len(types)
-            if isinstance(subject, str):
-                yield Annotation(subject, edge, values, unread)
-            else:
-                self.unread.update(unread)
-                self.unread.update({key: len(found) for key, found in values.items()})
+            found = description or {_TYPE: types}
+            self.unread.update({key: len(objects) for key, objects in found.items()})
 
     # --- descriptions of classes --------------------------------------------------
 
@@ -305,13 +277,13 @@ class BlankNodes:
         """The statements about a blank node."""
         check()
         found: _Description = defaultdict(list)
-        for predicate, *columns in self._connection.execute(_OF_BLANK, (name,)):
-            found[predicate].append(_object(*columns))
+        for predicate, *columns in self.connection.execute(_OF_BLANK, (name,)):
+            found[predicate].append(object_of(*columns))
         return dict(found)
 
     def _flush(self) -> None:
         check()
-        self._connection.executemany(_INSERT, self._waiting)
+        self.connection.executemany(_INSERT, self._waiting)
         self._waiting.clear()
 
 
@@ -324,7 +296,8 @@ def _put(found: Findings, predicate: str, term: Object) -> None:
         found.edges.append((predicate, term))
 
 
-def _columns(term: Object) -> tuple[int, str, str | None, str | None]:
+def columns_of(term: Object) -> tuple[int, str, str | None, str | None]:
+    """An object as a row has it: kind, text, language and datatype."""
     if isinstance(term, BlankNode):
         return _BLANK, term.name, None, None
     if isinstance(term, Literal):
@@ -332,7 +305,8 @@ def _columns(term: Object) -> tuple[int, str, str | None, str | None]:
     return _IRI, term, None, None
 
 
-def _object(kind: int, text: str, language: str | None, datatype: str | None) -> Object:
+def object_of(kind: int, text: str, language: str | None, datatype: str | None) -> Object:
+    """The object of a row."""
     if kind == _BLANK:
         return BlankNode(text)
     return Literal(text, language, datatype) if kind == _LITERAL else text

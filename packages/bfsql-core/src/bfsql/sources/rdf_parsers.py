@@ -27,10 +27,11 @@ from pyoxigraph import DefaultGraph, NamedNode, RdfFormat, parse
 
 from bfsql.errors import SourceError
 from bfsql.models.rdf import Literal
+from bfsql.models.rdf_statements import REIFIES
 from bfsql.models.records import Refusal
 from bfsql.sources.files import PACKED
 from bfsql.sources.json_ld_guard import check_json_ld, with_local_contexts
-from bfsql.sources.rdf_blank_nodes import BlankNode
+from bfsql.sources.rdf_blank_nodes import BlankNode, Quoted
 from bfsql.sources.rdf_guard import LONG_IRI, TurtleGuard, open_guarded
 from bfsql.sources.text import encoding_of, lines, not_text, open_utf8, rest_of_line, whole_text
 from bfsql.sources.xml_reader import DEEPEST, LONGEST_IRI, LONGEST_LITERAL, PlainXml
@@ -48,6 +49,14 @@ FORMATS = {
 TOO_LONG = "has a literal longer than 16 MB, which Oxigraph does not read; split it"
 """The reason if a parser raises MemoryError, which is its limit on a term."""
 
+_QUOTED = (
+    "a statement is the object of another, and only quoted there; write _:r rdf:reifies "
+    "<<( s p o )>>, and _:r in its place"
+)
+_OLDER = (
+    "a statement is an end of another, which RDF 1.2 writes as _:r rdf:reifies <<( s p o )>> (in "
+    "N-Triples with the whole IRI of rdf:reifies), with _:r in its place"
+)
 _XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
 PLACE = re.compile(r"Parser error (?:at|between) line .*?: ")
 """The position at the start of the parser's messages."""
@@ -62,8 +71,11 @@ _TAG_FAULTS = ("A language code", "Unexpected character", "A double exponent")
 what follows than the guard did."""
 
 
-Quad: TypeAlias = tuple[str | BlankNode, str, str | Literal | BlankNode, str | BlankNode | None]
-"""Subject, predicate, object and graph; the graph is None outside of named graphs."""
+Quad: TypeAlias = tuple[
+    str | BlankNode, str, str | Literal | BlankNode | Quoted, str | BlankNode | None
+]
+"""Subject, predicate, object and graph; the graph is None outside of named graphs. A statement is
+an object only of `rdf:reifies`."""
 
 
 def quads(
@@ -110,8 +122,8 @@ def base_of(path: Path) -> str:
 def _plain(path: Path, quads: Iterable[pyoxigraph.Quad]) -> Iterator[Any]:
     """Statements of the parser, as plain ones."""
     for subject, predicate, object_, graph in quads:
-        if type(object_) is pyoxigraph.Triple:
-            yield Refusal(path, None, "the object of a statement is a statement, which is not read")
+        if type(object_) is pyoxigraph.Triple and predicate.value != REIFIES:
+            yield Refusal(path, None, _QUOTED)
             continue
         yield (
             subject.value if type(subject) is NamedNode else BlankNode(subject.value),
@@ -121,11 +133,14 @@ def _plain(path: Path, quads: Iterable[pyoxigraph.Quad]) -> Iterator[Any]:
         )
 
 
-def _object(term: Any) -> str | Literal | BlankNode:
+def _object(term: Any) -> Any:
     if type(term) is NamedNode:
         return str(term.value)
     if type(term) is pyoxigraph.BlankNode:
         return BlankNode(term.value)
+    if type(term) is pyoxigraph.Triple:
+        edge = tuple(getattr(end, "value", "") for end in term)
+        return edge if all(type(end) is NamedNode for end in term) else (None, None, None)
     if term.language:
         return Literal(term.value, term.language)
     datatype = term.datatype.value
@@ -171,7 +186,9 @@ def _line(path: Path, format_: str, raw: bytes, encoding: str) -> list[pyoxigrap
     except UnicodeDecodeError:
         return f"it {not_text(raw, encoding)}"
     except SyntaxError as error:
-        return _reason(error)
+        reason = _reason(error)
+        quoted = b"<<" in raw and re.match("The (subject|object) of a triple must be", reason)
+        return _OLDER if quoted else reason
 
 
 def _statements(path: Path, format_: str, line: bytes) -> list[pyoxigraph.Quad]:
@@ -190,6 +207,8 @@ def _statements(path: Path, format_: str, line: bytes) -> list[pyoxigraph.Quad]:
 
 def _reason(error: SyntaxError) -> str:
     reason = " ".join(PLACE.sub("", str(error.msg), count=1).split())[:200]
+    if reason.startswith("<<( is not a valid subject"):
+        return _OLDER
     if reason.startswith("Unexpected end"):
         return "the file ends in a statement or a graph that is not closed"
     return reason.replace("UTF-16 surrogate escape sequence", "the lone surrogate")

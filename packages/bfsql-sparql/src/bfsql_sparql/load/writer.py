@@ -25,8 +25,9 @@ from bfsql.models import EdgeRecord, GraphRecord
 from bfsql.models.json_values import as_text
 from bfsql.models.merge import sorted_union
 from bfsql.models.rdf import JSON, WELL_KNOWN, Literal, is_iri
+from bfsql.models.rdf_statements import OBJECT, PREDICATE, REIFIES, SUBJECT, TYPE
 from bfsql.models.rdf_types import UNTYPED
-from bfsql_sparql.mapping import NOT_EDGES, OBJECT, PREDICATE, REIFIES, SUBJECT, TYPE, RdfMapping
+from bfsql_sparql.mapping import NOT_EDGES, RdfMapping
 from bfsql_sparql.queries.graph import iri, literal
 
 if TYPE_CHECKING:

@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from bfsql.models.json_values import as_text
 from bfsql.models.rdf import ALL_LANGUAGES, Literal, is_iri
-from bfsql_sparql.mapping import NOT_EDGES, OBJECT, PREDICATE, REIFIES, SUBJECT
+from bfsql.models.rdf_statements import OBJECT, PREDICATE, REIFIES, SUBJECT
+from bfsql_sparql.mapping import NOT_EDGES
 
 if TYPE_CHECKING:
     from bfsql.models import Triple

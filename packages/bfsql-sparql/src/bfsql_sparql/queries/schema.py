@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from bfsql.models.rdf import WELL_KNOWN
-from bfsql_sparql.mapping import OBJECT, PREDICATE, REIFIES, SUBCLASS, SUBJECT
+from bfsql.models.rdf_statements import OBJECT, PREDICATE, REIFIES, SUBJECT
+from bfsql_sparql.mapping import SUBCLASS
 from bfsql_sparql.queries.graph import (
     any_node,
     begins,

@@ -27,7 +27,7 @@ class StatusesOfAPhase(Kind):
 
     async def six_tools(self, ask: SixTools, phase: int) -> dict[str, int]:
         answer = await ask.bfs(f"Trial[phase={phase}]", facets=["status"], limit=0)
-        return {value: count for value, count, _ in answer["facets"]["status"]["values"]}
+        return {value: count for value, count, *_ in answer["facets"]["status"]["values"]}
 
 
 class StatusesOfAntibodyTrials(Kind):
@@ -59,7 +59,7 @@ class StatusesOfAntibodyTrials(Kind):
     async def six_tools(self, ask: SixTools, disease: str) -> dict[str, int]:
         steps = ["<-studies- Trial", "-tests-> Compound[form=antibody]"]
         answer = await ask.bfs(disease, path=steps, facets=["1.status"], limit=0)
-        return {value: count for value, count, _ in answer["facets"]["1.status"]["values"]}
+        return {value: count for value, count, *_ in answer["facets"]["1.status"]["values"]}
 
 
 class MeanEnrolment(Kind):

@@ -192,7 +192,7 @@ class TrialsInEachPhase(Kind):
 
     async def six_tools(self, ask: SixTools, disease: str) -> dict[str, int]:
         answer = await ask.bfs(disease, path=["<-studies- Trial"], facets=["phase"], limit=0)
-        return {value: count for value, count, _ in answer["facets"]["phase"]["values"]}
+        return {value: count for value, count, *_ in answer["facets"]["phase"]["values"]}
 
 
 class RelationsOfAProtein(Kind):
