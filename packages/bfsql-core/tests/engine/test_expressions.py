@@ -172,6 +172,7 @@ KEYS = ["w", "h", "height-width", "km/h", "weight (kg)", "a - b", "3d", "C++"]
         ("weight (kg)*2 > 2", "computed", "="),
         ("a - b > 2", "a - b", ">"),
         ("C++ > 2", "C++", ">"),
+        ("http://x.org/2020/p-1 > 2", "http://x.org/2020/p-1", ">"),
         ("3d > 2", "3d", ">"),
         ("w-1 > 2", "computed", "="),
         ("w - h > 2", "computed", "="),

@@ -43,6 +43,7 @@ _BESIDE = re.compile(rf"{_DIGITS}|\(|{_OF_STEP}|{_CALLS}", re.IGNORECASE)
 """What makes a sign in front of it an operator."""
 _NAME_END = re.compile(r"[()*,=!<>~+/-]")
 _QUOTED = re.compile(r"(?s)([\"'`]).*?\1")
+_IRI = re.compile(r"[a-z][a-z0-9+.-]*://[^\s=<>~!]+", re.IGNORECASE)
 _LEFT = re.compile(r"[^=!<>~]*")
 _SIGN = re.compile(r"\s*([=!<>~]+)")
 _BLANKS = re.compile(r"\s*")
@@ -165,8 +166,8 @@ class ExpressionReader:
 
     def _name(self) -> Tree:
         start = self.at
-        if quote := _QUOTED.match(self._text, start):
-            self.at = quote.end()
+        if whole := _QUOTED.match(self._text, start) or _IRI.match(self._text, start):
+            self.at = whole.end()
         self.at = self._name_end()
         name = self._text[start : self.at].strip()
         if not name:
