@@ -283,6 +283,8 @@ def _check_target(configuration: Configuration, sources: Sequence[Path]) -> Path
     if files is None:
         return None
     named = getattr(backend.settings, files.setting)
+    if not named:  # a store that may be given files instead
+        return None
     file = Path(named if isinstance(named, str | Path) else named[0])
     if file.exists() and any(one.exists() and file.samefile(one) for one in sources):
         raise ConfigurationError(

@@ -233,13 +233,17 @@ class StepReader:
         self._at = begin
         return None
 
+    @cached_property
+    def _last_arrow(self) -> int:
+        """The place of the last letter of an arrow, which is looked for once; -1 for none."""
+        return max(map(self._text.rfind, "-<>^"))
+
     def _bare(self, one: WrittenStep) -> bool:
         """Read a predicate without an arrow: `studies`, `studies Disease`."""
-        rest = self._text[self._at :]
         name, front = self._known_name(self._words), self._known_name(self._types)
-        if front is not None and _ARROW.search(rest, len(front)):
+        if front is not None and self._last_arrow >= self._at + len(front):
             return False
-        if name is None and (_ARROW.search(rest) or not rest):
+        if name is None and (self._last_arrow >= self._at or self._at >= len(self._text)):
             return False
         one.bare = True
         one.predicates = self._name_list(self._words)

@@ -116,7 +116,8 @@ function countColumn(key, title) {
 /** A column for each measure; the first can be what orders the answer. @param {import("../state.js").State} state @param {any[]} nodes */
 function measureColumns({ measure }, nodes) {
   if (!nodes.some((n) => n.measure)) return [];
-  return measure.map((/** @type {string} */ title, /** @type {number} */ at) => ({
+  const titles = measure.map((/** @type {string} */ text) => text.replace(/^\s*([\p{L}_][\p{L}\p{N}_]*)\s*=(?!=).*$/su, "$1"));
+  return titles.map((/** @type {string} */ title, /** @type {number} */ at) => ({
     key: at ? `measure-${at}` : "measure", title, by: at ? title : "measure", number: true,
     of: (/** @type {any} */ { measure: { [at]: one } = [] }) => (Array.isArray(one) ? one[0][0] : one?.value ?? one ?? -Infinity),
     cell: (/** @type {any} */ n) => h("td", { class: "number" }, measureText(n.measure?.[at] ?? "")),
