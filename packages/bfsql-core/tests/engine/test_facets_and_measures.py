@@ -307,7 +307,7 @@ async def test_a_measure_takes_each_node_or_edge_on_the_walks_once(graph, steps,
         "sort_by": "-measure",
     }
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("bfsql.engine.measure.PAIRS", few)
+        patch.setattr("bfsql.engine.step_pairs.PAIRS", few)
         try:
             answer = await read(MemoryBackend(graph.records), **call)
         except ToolError as error:

@@ -116,8 +116,8 @@ async def test_different_nodes_of_another_step_are_counted(graph, steps, data):
     # With low limits, even small graphs have busy junctions, and pairs are made in several parts.
     few, busy = data.draw(st.sampled_from([1, 3, PAIRS])), data.draw(st.sampled_from([0, 2, BUSY]))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("bfsql.engine.measure.PAIRS", few)
-        patch.setattr("bfsql.engine.measure.BUSY", busy)
+        patch.setattr("bfsql.engine.step_pairs.PAIRS", few)
+        patch.setattr("bfsql.engine.step_pairs.BUSY", busy)
         answer = await tool_calls.read(
             over(MemoryBackend(graph.records)), "bfs_query", seeds=graph.ids[:3], **call
         )
