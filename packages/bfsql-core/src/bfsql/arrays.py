@@ -271,6 +271,16 @@ def runs(ring: Ring, size: int) -> tuple[npt.NDArray[np.intp], BoolArray]:
     return order, new
 
 
+def places_of_edges(known: Ring, edges: Ring, size: int) -> LongArray:
+    """The place of each edge among known ones, which are there once each; -1 if it is absent."""
+    count = len(known.subjects)
+    order, new = runs(concatenated([known, edges]), size)
+    # The order is stable, so each run of equal edges begins with the known one, if any.
+    number = np.empty(len(order), np.int64)
+    number[order] = np.repeat(order[new], np.diff(np.append(np.flatnonzero(new), len(order))))
+    return np.where(number < count, number, -1)[count:]
+
+
 def _key_bits(ring: Ring, size: int) -> tuple[int, int] | None:
     """The bits of a node and of a predicate in a key; None if a key would have more than 63."""
     node = max(1, (size - 1).bit_length())

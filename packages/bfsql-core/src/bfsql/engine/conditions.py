@@ -206,8 +206,7 @@ class Conditions:
         kept, names = np.ones(len(ring.subjects), bool), self._columns.predicate_names
         active = [c for c in self._conditions if self._about_edges(c, step)]
         places = np.flatnonzero(_about(active, ring.predicates, names))
-        keys = {c.key for c in active} - self._stripped
-        keys = {key for key in keys if self._stripped.isdisjoint(base_keys({key}))}
+        keys = {c.key for c in active if self._stripped.isdisjoint(base_keys({c.key}))}
         read = properties_of(self._db, self._columns, at(ring, places), keys)
         meet = partial(self._meet, active, names)
         return await _filtered(kept, places, ring.predicates, read, meet, len(active))

@@ -19,7 +19,16 @@ import numpy.typing as npt
 from bfsql import call
 from bfsql.arrays import LongArray
 from bfsql.integers import BoolArray
-from bfsql.models.comparison import Literal, compared, moment_in, number_of, scalars, shown_as
+from bfsql.models.comparison import (
+    Literal,
+    Moment,
+    compared,
+    moment_in,
+    number_of,
+    scalars,
+    shown_as,
+    start_of,
+)
 from bfsql.models.condition import OPERATORS, Operator
 from bfsql.models.expression import COMPARISONS, Constant, Operation, Part, Tree
 
@@ -36,7 +45,6 @@ _DIGITS = 15
 _POWERS = np.array([float(10**power) for power in range(23)])
 """Powers of ten; those up to 10^22 are exact, which `**` of arrays is not."""
 _YEAR = re.compile(r"\s*([0-9]{4})(?![0-9])")
-_FIRST = (1, 1, 1, 0, 0, 0)
 
 
 class Operand(NamedTuple):
@@ -134,8 +142,8 @@ def _number(value: Any) -> tuple[int | float, bool]:
     return np.nan, False
 
 
-def _days(moment: Sequence[float]) -> float:
-    parts = (*moment, *_FIRST[len(moment) :])
+def _days(moment: Moment) -> float:
+    parts = start_of(moment)
     hour, minute, second = parts[3:]
     whole = dt.date(*map(int, parts[:3])).toordinal()
     return whole + (hour * 3600 + minute * 60 + second) / 86400

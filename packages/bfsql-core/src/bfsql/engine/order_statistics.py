@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from itertools import accumulate, chain, pairwise
-from typing import TypeAlias
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from bfsql import call
 from bfsql.abc import GraphDbInterface
 from bfsql.arrays import NO_HANDLES, LongArray, distinct_numbers, ranges
 from bfsql.engine.properties import property_columns
+from bfsql.engine.step_pairs import Pairs
 from bfsql.engine.table import AnswerTable
 from bfsql.engine.thresholds import PAIR_BYTES
 from bfsql.integers import IntArray
@@ -24,9 +24,6 @@ from bfsql.models.comparison import Number
 from bfsql.models.facet import EXACT, MEAN, PERCENTILES, Best, Measure, MeasureValue, Value
 from bfsql.models.name_keys import NAME
 from bfsql.query.properties import measure_label
-
-Pairs: TypeAlias = tuple[LongArray, LongArray]
-"""Numbers of sources and of the arcs or nodes that they reach, each pair once."""
 
 LONGEST = 200
 """Characters of a value or a name that are shown."""

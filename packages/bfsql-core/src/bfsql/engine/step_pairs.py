@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Self
+from typing import Self, TypeAlias
 
 import numpy as np
 
@@ -20,19 +20,20 @@ from bfsql import call
 from bfsql.arrays import (
     NO_HANDLES,
     LongArray,
-    at,
     concatenated,
     distinct_numbers,
     places_of,
+    places_of_edges,
     ranges,
-    runs,
 )
-from bfsql.engine.arcs import Arcs, Junction, united
-from bfsql.engine.order_statistics import Pairs
+from bfsql.engine.arcs import Junction, united
 from bfsql.engine.thresholds import BUSY, PAIR_BYTES, PAIRS
 from bfsql.engine.walks import Stops, Walks
 from bfsql.errors import NodesUncounted
 from bfsql.integers import BoolArray, IntArray, Ring
+
+Pairs: TypeAlias = tuple[LongArray, LongArray]
+"""Numbers of sources and of the arcs or nodes that they reach, each pair once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,16 +64,10 @@ class Waypoints:
     def at_edges(cls, walks: Walks, step: int, edges: Ring) -> Self:
         """Edges that a step takes, in any of its repetitions; each once."""
         layers = walks.layers_of(step)
-        count = len(edges.subjects)
-        order, new = runs(
-            concatenated([edges, *(walks.ring(walks.arcs[n]) for n in layers)]), walks.size
-        )
-        # The order is stable, so each run of equal edges begins with the given one, if any.
-        number = np.empty(len(order), np.int64)
-        number[order] = np.repeat(order[new], np.diff(np.append(np.flatnonzero(new), len(order))))
-        sizes = [count, *(len(walks.arcs[n]) for n in layers)]
-        own = np.split(np.where(number < count, number, -1), np.cumsum(sizes)[:-1])[1:]
-        return cls(step, step - 1, count, dict(zip(layers, own, strict=True)))
+        passed = concatenated([walks.ring(walks.arcs[n]) for n in layers])
+        ends = np.cumsum([len(walks.arcs[n]) for n in layers], dtype=np.int64)  # none at step 0
+        own = np.split(places_of_edges(edges, passed, walks.size), ends)[:-1]
+        return cls(step, step - 1, len(edges.subjects), dict(zip(layers, own, strict=True)))
 
     @classmethod
     def at_all(cls, walks: Walks, step: int, *, edges: bool) -> tuple[Self, Stops]:
@@ -81,19 +76,13 @@ class Waypoints:
         Args:
             walks: The walks.
             step: The step.
-            edges: Whether an edge and the node it reaches count together.
+            edges: Whether an edge and the node it reaches count together; not at step 0.
         """
         if edges:
             layers = walks.layers_of(step)
-            coded = concatenated([walks.arcs[n].coded for n in layers])
-            order, new = runs(coded, walks.size)
-            number = np.empty(len(order), np.int64)
-            number[order] = np.cumsum(new) - 1
-            arcs = Arcs.decoded(at(coded, order[new]))
-            sizes = np.cumsum([len(walks.arcs[n]) for n in layers])[:-1]
-            own = dict(zip(layers, np.split(number, sizes), strict=True))
-            nodes = arcs.ends if step else arcs.origins
-            return cls(step, step - 1, len(arcs), own), walks.stops(nodes, arcs)
+            arcs, places_ = united([walks.arcs[n] for n in layers], walks.size)
+            own = dict(zip(layers, places_, strict=True))
+            return cls(step, step - 1, len(arcs), own), walks.stops(arcs.ends, arcs)
         reached: dict[int, tuple[IntArray, BoolArray]] = {}
         for n, _, mask in walks.step_ends(step):
             one = walks.arcs[n]

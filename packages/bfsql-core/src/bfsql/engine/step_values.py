@@ -13,7 +13,7 @@ import numpy as np
 
 from bfsql import call
 from bfsql.abc import GraphDbInterface
-from bfsql.arrays import LongArray, are_named, concatenated, places_of, runs
+from bfsql.arrays import are_named, places_of, places_of_edges
 from bfsql.engine.expressions import Evaluation, PartValues
 from bfsql.engine.properties import properties_of
 from bfsql.engine.thresholds import PAIRS_AT_ONCE, VALUE_BYTES
@@ -94,28 +94,17 @@ class StepValues:
     def _column(self, part: Part, stops: Stops) -> PartValues:
         """The value of a property for each pair; the last of all values is that of none."""
         assert part.step is not None
-        if part not in self._values:  # traversals leave it out of edges
+        values, of_seeds = self._values.get(part), stops.edges is None
+        if values is None or (part.predicate is not None and of_seeds):  # no edge leads to seeds
             return PartValues([None], np.zeros(len(stops.second), np.int64))
-        values = self._values[part]
-        if part.predicate is not None and stops.edges is None:  # of seeds, which no edge reached
-            places = np.full(len(stops.second), -1)
-        elif part.predicate is not None and stops.edges is not None:
-            places = self._edge_places(part.step, part.predicate, stops.edges)
+        if part.predicate is not None and stops.edges is not None:
+            places = places_of_edges(self._edges[part.step], stops.edges, self.size)
+            named = are_named(stops.edges.predicates, self.predicate_names, {part.predicate})
+            places = np.where(named, places, -1)
         else:
             nodes = stops.first if part.step == self.common else stops.second
             places = places_of(self._nodes[part.step], nodes, self.size).astype(np.int64)
         return PartValues(values, np.where(places < 0, len(values) - 1, places))
-
-    def _edge_places(self, step: int, predicate: str, edges: Ring) -> LongArray:
-        """The place of each edge among those of a step; -1 where it has another predicate."""
-        known = self._edges[step]
-        count = len(known.subjects)
-        order, new = runs(concatenated([known, edges]), self.size)
-        number = np.empty(len(order), np.int64)
-        # The order is stable, so each run of equal edges begins with the known one.
-        number[order] = np.repeat(order[new], np.diff(np.append(np.flatnonzero(new), len(order))))
-        named = are_named(edges.predicates, self.predicate_names, {predicate})
-        return np.where(named, number[count:], -1)
 
 
 class StepTests:

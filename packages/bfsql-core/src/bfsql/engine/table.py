@@ -50,6 +50,7 @@ from bfsql.models import (
 )
 from bfsql.models.comparison import Scalar, number_in, shown_as, unordered_text
 from bfsql.models.condition import ScopedProperty
+from bfsql.models.expression import base_keys
 from bfsql.models.facet import Best, Facets, MeasureValue, Value
 from bfsql.models.merge import fold
 from bfsql.models.name_keys import NAME
@@ -326,9 +327,10 @@ def with_measures(table: AnswerTable, conditions: Sequence[PropertyCondition]) -
     if not conditions:
         return table
     keep = np.ones(len(table.listed), bool)
+    named = base_keys(one.key for one in conditions)
+    known = {name: plain_values(table.numbers[name]) for name in named}
     for one in conditions:
         values = Values()
-        known = {name: plain_values(of) for name, of in table.numbers.items()}
         own = computed_values(known, [one.key], len(keep))[one.key]
         numbers = values.numbers(own)
         keep &= values.meeting(one)[numbers]

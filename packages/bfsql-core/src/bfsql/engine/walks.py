@@ -139,11 +139,9 @@ class Walks:
         for n, layer in enumerate(self.layers):
             one = self.arcs[n]
             if layer.step == step - 1:
-                nodes = self.handles(one.ends)
-                stops = Stops(nodes, nodes, self.ring(one))
+                stops = self.stops(one.ends, one)
             elif step == 0 and not layer.before:
-                nodes = self.handles(one.origins)
-                stops = Stops(nodes, nodes, None)
+                stops = self.stops(one.origins, None)
             else:
                 continue
             arcs[n] = one.selected(all_met(tests, stops))

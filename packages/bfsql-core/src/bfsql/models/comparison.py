@@ -227,9 +227,14 @@ def moment_in(text: str) -> Moment | None:
     return (*minute, when.second + written[-1] - whole[-1])
 
 
+def start_of(moment: Moment) -> Moment:
+    """The first instant of a moment, with all six parts."""
+    return (*moment, *_FIRST[len(moment) :])
+
+
 def _in_time(moment: Moment, literal: Moment) -> int:
     """The position of a moment relative to a span of time: in it, before or after."""
-    start = (*moment, *_FIRST[len(moment) :])
+    start = start_of(moment)
     return _sign(start[: len(literal)], literal)
 
 

@@ -233,12 +233,11 @@ def comparison(
         if reader.is_certain:
             raise
         return None
-    known, is_computed = keys or (), isinstance(left, Operation) or reader.is_certain
-    if known and isinstance(left, Operation) and (front := _LEFT.match(text)):
-        with suppress(ToolError):
-            whole = part(front[0].strip())
-            if isinstance(whole, Part) and whole.key in known:
-                left, reader.at, is_computed = whole, front.end(), False
+    is_computed = isinstance(left, Operation) or reader.is_certain
+    if isinstance(left, Operation) and (front := _LEFT.match(text)):
+        whole = whole_key(front[0].strip(), part, keys)
+        if whole is not None:
+            left, reader.at, is_computed = whole, front.end(), False
     sign = _SIGN.match(text, reader.at)
     if sign is None:
         if is_computed and reader.is_certain:
@@ -249,7 +248,7 @@ def comparison(
     places = {(*part.place, part.type) for part in parts_of(left)}
     place = places.pop() if len(places) == 1 else (None, None, None)
     if place[1] is not None:  # of edges, whose keys are not known
-        known, keys = (), None
+        keys = None
     written = values(text[sign.end() :])
     ordered = sign[1].replace("=>", ">=").replace("=<", "<=") in _ORDERED
     if not is_computed and not any(
@@ -266,6 +265,16 @@ def _at(place: tuple[int | None, str | None, str | None], part: Part) -> Part:
     """A property of the right side, at the place of the left side if it names none."""
     named = part.step is not None or part.predicate is not None or part.type is not None
     return part if named else Part(part.key, *place)
+
+
+def whole_key(text: str, part: Callable[[str], Tree], keys: Collection[str] | None) -> Part | None:
+    """The property that a text is as a whole, if the graph has such a key."""
+    if keys:
+        with suppress(ToolError):
+            whole = part(text)
+            if isinstance(whole, Part) and whole.key in keys:
+                return whole
+    return None
 
 
 def _is_computed(text: str, keys: Collection[str] | None, *, ordered: bool, steps: bool) -> bool:

@@ -31,7 +31,7 @@ from bfsql.models.expression import Computed, Operation, Part, Tree, base_keys, 
 from bfsql.models.facet import BEST, MOST_BEST, MOST_VALUES, TIES, VALUES, Facet, Function, Measure
 from bfsql.models.quotation import listed, quoted
 from bfsql.models.spelling import KnownNames
-from bfsql.query.expressions import ExpressionReader, comparison, may_compute
+from bfsql.query.expressions import ExpressionReader, comparison, may_compute, whole_key
 from bfsql.query.vocabulary import Names
 
 SPELLINGS: dict[str, Operator] = dict(zip(OPERATORS, OPERATORS, strict=True))
@@ -205,12 +205,7 @@ def _tree(
         if reader.is_certain:
             raise
         return None
-    if names.keys:
-        with suppress(ToolError):
-            whole = part(text)
-            if isinstance(whole, Part) and whole.key in names.keys:
-                return None
-    if not isinstance(tree, Operation):
+    if not isinstance(tree, Operation) or whole_key(text, part, names.keys):
         return None
     _check_keys(tree, names.keys, names.of_nodes, wrong)
     return tree
