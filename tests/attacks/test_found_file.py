@@ -63,7 +63,6 @@ COMMANDS = {
     "bfs-query": ("Tom",),
     "serve": (),
     "doctor": (),
-    "stats": (),
     "check": (),
     "explore": ("--no-browser",),
     "load": ("nodes.csv",),
@@ -200,7 +199,7 @@ def test_plug_ins_and_modules_of_the_folder_are_not_found(tmp_path: Path) -> Non
     (metadata / "entry_points.txt").write_text(points)
     (tmp_path / "evil.py").write_text("print('ran')")
     (tmp_path / "click.py").write_text("print('ran')")
-    for command in (("backends",), ("--help",), ("stats", "--backend", "evil")):
+    for command in (("backends",), ("--help",), ("doctor", "--backend", "evil")):
         ended = commands.run(sys.executable, "-m", "bfsql", *command, cwd=tmp_path)
         assert "ran" not in ended.stdout.split()
         assert "evil" not in ended.stdout

@@ -166,9 +166,9 @@ def test_a_header_in_a_file_of_its_own_and_ids_in_groups(tmp_path):
 
 
 def test_what_the_reader_of_records_reads(tmp_path):
-    table, graph = tmp_path / "t.csv", tmp_path / "g.gml"
+    table, graph = tmp_path / "t.csv", tmp_path / "g.gexf"
     table.write_text("id,name\na,b\n")
-    graph.write_text('graph [ node [ id 1 label "a" ] ]')
+    graph.write_text('<gexf><graph><nodes><node id="1" label="a"/></nodes></graph></gexf>')
     assert not check(tmp_path, graph)
     assert check(tmp_path, table, graph)
     table.write_text('id,name\na,"two\nlines"\n')

@@ -158,7 +158,7 @@ def test_commands_take_the_file_and_no_load_replaces_it():
 
 
 def test_the_endings_are_those_of_formats_that_are_whole_graphs():
-    names = ("turtle", "ntriples", "nquads", "trig", "rdfxml", "jsonld", "graphml", "gexf", "gml")
+    names = ("turtle", "ntriples", "nquads", "trig", "rdfxml", "jsonld", "graphml", "gexf")
     endings = {suffix for name in names for suffix in FORMATS[name].suffixes} - {".json"}
     assert {one for one in SOURCES if not one.endswith((".gz", ".zst"))} == endings
 

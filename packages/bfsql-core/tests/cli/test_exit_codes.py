@@ -9,7 +9,6 @@ from bfsql.cli.configured import ConfiguredCommand
 
 OPENING = {
     "serve": ["serve", "--transport", "http", "--port", "0"],
-    "stats": ["stats"],
     "check": ["check"],
     "describe-schema": ["describe-schema"],
     "search-entities": ["search-entities", "a"],

@@ -89,7 +89,7 @@ def test_the_first_argument_of_a_tool_is_a_graph_if_it_is_a_file(loaded, folder)
     assert loaded("bfs-query", "--max-hops", "1", "toy.json", "p:1").stdout == by_option
     several = loaded("bfs-query", "toy.json", "p:1", "--predicates", "ACTED_IN", "LIKED")
     assert several.exit_code == 0
-    for command in ("describe-schema", "stats", "config", "index"):
+    for command in ("describe-schema", "config", "index"):
         assert loaded(command, "toy.json").exit_code == 0
 
 
@@ -100,7 +100,7 @@ def test_a_file_is_an_id_where_the_graph_is_an_option(loaded):
 
 
 def test_a_graph_that_does_not_exist_is_named(run):
-    for command in ("describe-schema", "stats", "explore"):
+    for command in ("describe-schema", "explore"):
         assert "There is no graph at films.db. Make one with:" in run(command, "films.db").stderr
     assert "No graph is given" in run("describe-schema").stderr
 

@@ -6,7 +6,7 @@ from bfsql_sqlite.settings import SqliteSettings
 
 SOURCES = tuple(
     ending + packed
-    for ending in (*RDF_ENDINGS, ".graphml", ".gexf", ".gml")
+    for ending in (*RDF_ENDINGS, ".graphml", ".gexf")
     for packed in ("", ".gz", ".zst")
 )
 """Endings of files, each a whole graph, that are loaded into a temporary graph to be served."""

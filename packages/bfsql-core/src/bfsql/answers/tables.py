@@ -1,4 +1,4 @@
-"""Answers as rows: for networkx, for pandas, and for the table of a notebook."""
+"""Answers as rows: for networkx and for pandas."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from bfsql.answers.notes import MISSING, TOKEN_BUDGET, Note, SizeBound
 from bfsql.answers.schema_text import NO_SCHEMA_TEXT, SchemaText
 from bfsql.answers.subgraph_notes import subgraph_notes
 from bfsql.answers.tables import Part, as_networkx, as_pandas
-from bfsql.call import AnswerFormat, third_of_bytes
+from bfsql.call import AnswerFormat
 from bfsql.models import (
     BfsResult,
     Edge,
@@ -120,12 +120,6 @@ class Answer:
             ValueError: `part` is neither `nodes` nor `edges`.
         """
         return as_pandas(self.content, part)
-
-    def _repr_html_(self) -> str:
-        """A bounded picture and table of the answer, for notebooks."""
-        from bfsql.answers.notebook import as_html
-
-        return as_html(self.content, self.notes, third_of_bytes(self.text.encode()))
 
 
 class SubgraphWriter:

@@ -57,7 +57,6 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "intersect-subgraphs": ("tool:intersect_subgraphs", "Find what entities share."),
     },
     "Operate": {
-        "stats": ("stats:stats", "Count types, predicates, degrees and hubs."),
         "token": ("serve:token", "Make a token for a client of a server."),
         "index": ("show:index", "Show or create missing indexes."),
         "config": ("show:config", "Show every setting and where it came from."),

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import click
 
 from bfsql import call
+from bfsql.answers.notes import counted
 from bfsql.cli.clients import CLIENTS, Client, Launch, is_ours, read_file
 from bfsql.cli.command import VERBOSE, escape, innermost
 from bfsql.cli.configuration import Configuration
@@ -31,14 +32,12 @@ from bfsql.cli.install import launch
 from bfsql.cli.proposal import command_line, new_config, proposal_of, write_config
 from bfsql.cli.show import setting_lines
 from bfsql.cli.splice import Unreadable
-from bfsql.cli.stats import degrees_of, size_text
 from bfsql.errors import BfsqlError, ToolError, listing
 from bfsql.models import Outline, Property
 from bfsql.plugins import Proposal, hook_states, states
 from bfsql.settings import UnreadableFile, spelled
 
 if TYPE_CHECKING:
-    from bfsql.cli.stats import Degrees
     from bfsql.graph import Graph
 
 State: TypeAlias = Literal["wrong", "warning", "ok"]
@@ -242,12 +241,9 @@ async def _graph(
         return
     with call.scope(seconds=STORE_SECONDS):
         outline = await graph.shown.outline() or Outline()
-    counts: list[Finding] = []
     if outline.node_counts or outline.relations:
-        with call.scope(seconds=STORE_SECONDS), suppress(TimeoutError):
-            counts = list(_counts(outline, await degrees_of(graph)))
-    for finding in counts:
-        yield finding
+        for finding in _counts(outline):
+            yield finding
     nameless = [
         type_
         for type_, known in outline.node_properties.items()
@@ -284,27 +280,22 @@ async def _has_name(graph: Graph, type_: str) -> bool:
     return False
 
 
-def _counts(outline: Outline, degrees: Degrees | None) -> Iterator[Finding]:
+def _counts(outline: Outline) -> Iterator[Finding]:
     types = f", {len(outline.node_counts)} types" if outline.node_counts else ""
-    edges = sum(outline.edge_counts.values())
-    yield Finding("ok", "graph", size_text(outline) + types)
-    if degrees is None:
-        for name, mean in list((outline.mean_degrees or {}).items())[:1]:
-            if mean >= LARGE_HUB:
-                yield Finding("ok", "hubs", f"nodes of {name} have {mean:,g} edges on average")
-        return
-    if degrees.dangling_edges > 0.01 * (edges + degrees.dangling_edges):  # a few are normal
-        yield Finding(
-            "warning",
-            "edges",
-            f"{degrees.dangling_edges:,} have an end that is not a node; answers do not contain "
-            "them",
-            "Load the nodes too, or leave out --no-create-nodes so that nodes are created for "
-            "such ends.",
-        )
-    if degrees.hubs and degrees.hubs[0].degree >= LARGE_HUB:
-        hub = degrees.hubs[0]
-        yield Finding("ok", "largest hub", f"{hub.id} with {hub.degree:,} edges")
+    yield Finding("ok", "graph", _size_text(outline) + types)
+    for name, mean in list((outline.mean_degrees or {}).items())[:1]:
+        if mean >= LARGE_HUB:
+            yield Finding("ok", "hubs", f"nodes of {name} have {mean:,g} edges on average")
+
+
+def _size_text(outline: Outline) -> str:
+    """The numbers of nodes and edges in words, as far as they are counted."""
+    nodes, edges = sum(outline.node_counts.values()), sum(outline.edge_counts.values())
+    unknown = not outline.node_counts and (outline.relations or outline.sampled)
+    of_nodes = "nodes not counted" if unknown else counted(nodes, "node", ",")
+    if not outline.sampled:
+        return f"{of_nodes}, {counted(edges, 'edge', ',')}"
+    return f"{of_nodes}, edges not counted: the relations come from a sample of the graph"
 
 
 async def _search(graph: Graph, types: Sequence[str]) -> Finding:

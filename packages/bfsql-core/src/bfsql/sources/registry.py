@@ -15,7 +15,6 @@ from bfsql.models.load import SourceAccount
 from bfsql.models.records import GraphStream
 from bfsql.plugins.distributions import Installed, PluginState, plugins_of
 from bfsql.sources.files import PACKED, STANDARD_INPUT, faults_of, name_of
-from bfsql.sources.gml import open_gml
 from bfsql.sources.headers import listed
 from bfsql.sources.json_graphs import is_obo_graphs, open_json, open_obo_graphs
 from bfsql.sources.json_ld_guard import is_json_ld
@@ -133,7 +132,6 @@ FORMATS: dict[str, Format] = {
     ),
     "graphml": Format("GraphML", GraphML.read, (".graphml",), loses="hyperedges"),
     "gexf": Format("GEXF, as Gephi writes it", Gexf.read, (".gexf",), loses=_DRAWN),
-    "gml": Format("GML, the Graph Modelling Language", open_gml, (".gml",), loses=_DRAWN),
     "turtle": Format("RDF in Turtle", open_rdf, (".ttl", ".turtle"), loses=_BLANK),
     "ntriples": Format("RDF in N-Triples", open_rdf, (".nt", ".ntriples"), loses=_BLANK),
     "nquads": Format(
@@ -153,6 +151,7 @@ CONVERSIONS = {
     **dict.fromkeys((".cypher", ".cql"), "run it in Neo4j, and then: bfsql serve --backend neo4j"),
     **dict.fromkeys((".dot", ".gv"), _NETWORKX.format("nx_pydot.read_dot")),
     **dict.fromkeys((".net", ".paj"), _NETWORKX.format("read_pajek")),
+    ".gml": _NETWORKX.format("read_gml"),
     **dict.fromkeys((".zip", ".tar", ".tgz", ".7z"), "unpack it, and load the folder"),
     **dict.fromkeys((".obo", ".ofn", ".omn"), "robot convert --input FILE --output graph.owl"),
     **dict.fromkeys((".cx", ".cx2", ".cys", ".xgmml"), "in Cytoscape, export it as GraphML or CSV"),

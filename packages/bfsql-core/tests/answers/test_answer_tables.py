@@ -1,14 +1,10 @@
-"""Answers in Python: as networkx graphs, as data frames and in notebooks."""
+"""Answers in Python: as networkx graphs and as data frames."""
 
 import sys
-from html.parser import HTMLParser
-from itertools import pairwise
-from xml.etree import ElementTree as ET
 
 import pytest
 
 from bfsql.answers import Answer
-from bfsql.answers.notebook import MAX_EDGES, MAX_NODES, MAX_ROWS
 from bfsql.graph import open_graph
 from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeRecord, NodeRecord
@@ -86,83 +82,3 @@ async def test_a_library_that_is_missing_is_named(monkeypatch, name):
     monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(ImportError, match=rf"not installed: pip install {name}$"):
         getattr(await answer("describe_schema"), f"to_{name}")()
-
-
-# In a notebook
-
-
-class Elements(HTMLParser):
-    """The elements, attributes and text of an HTML fragment, as parsed by a browser."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.tags: set[str] = set()
-        self.attributes: set[str] = set()
-        self.text = ""
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.add(tag)
-        self.attributes.update(name for name, _ in attrs)
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
-
-
-PLAIN = {
-    *("div", "p", "b", "br", "table", "thead", "tbody", "tr", "th", "td"),
-    *("svg", "g", "title", "line", "polygon", "circle", "text"),
-}
-
-
-@pytest.mark.parametrize(
-    ("tool", "arguments"),
-    [
-        ("bfs_query", {"seeds": ["person:1"], "max_hops": 2}),
-        ("bfs_query", {"seeds": [HOSTILE], "max_hops": 2, "topology_only": True}),
-        ("describe_schema", {}),
-        ("describe_schema", {"seeds": [HOSTILE]}),
-        ("search_entities", {"query": "nothing of that name " + HOSTILE}),
-        ("describe_entity", {"id": HOSTILE}),
-        ("describe_entities", {"ids": ["film:2", HOSTILE]}),
-        ("intersect_subgraphs", {"seeds": ["person:1", HOSTILE], "k": 1}),
-    ],
-)
-async def test_what_a_notebook_shows_is_text_and_never_markup(tool, arguments):
-    html = (await answer(tool, **arguments))._repr_html_()
-    ET.fromstring(html)
-    shown = Elements(html)
-    assert shown.tags <= PLAIN
-    assert not [name for name in shown.attributes if name.startswith("on") or name == "style"]
-    assert "\u202e" not in html
-
-
-async def test_a_notebook_shows_picture_table_and_notes():
-    found = await answer("bfs_query", seeds=["Sigourney Weaver"], max_hops=1)
-    html = found._repr_html_()
-    shown = Elements(html)
-    assert {"svg", "table"} <= shown.tags
-    assert html.count("<line ") == 3
-    for text in (
-        "Alien",
-        "ACTED_IN",
-        "nodes: 3, edges: 3, tokens: about ",
-        "was taken as person:1",
-    ):
-        assert text in shown.text
-    assert html == found._repr_html_()
-
-
-async def test_what_a_notebook_shows_is_bounded():
-    hub = NodeRecord("hub", "Hub", {"name": "y" * 10_000})
-    leaves = [NodeRecord(f"leaf:{n}", "Leaf", {"text": "z" * 10_000}) for n in range(1_000)]
-    edges = [EdgeRecord("hub", "HAS", leaf.id) for leaf in leaves]
-    more = [EdgeRecord(a.id, "NEXT", b.id) for a, b in pairwise(leaves)]
-    async with open_graph(MemoryBackend([hub, *leaves, *edges, *more])) as graph:
-        found = await graph.bfs_query("hub", 1, max_tokens=0)
-    html = found._repr_html_()
-    assert html.count("<circle ") <= MAX_NODES + 2
-    assert html.count("<line ") <= MAX_EDGES
-    assert html.count("<tr>") == MAX_ROWS + 1
-    assert "951 more are not shown here" in html
-    assert len(html) < 200_000 < len(found.text)
