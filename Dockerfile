@@ -10,7 +10,7 @@ COPY packages /src
 RUN python -m venv /opt/bfsql \
     && /opt/bfsql/bin/pip install --no-cache-dir \
         "/src/bfsql-core[duckdb,metrics,otel,parquet,rdf,xlsx,zst]" /src/bfsql-sqlite /src/bfsql-postgres \
-        /src/bfsql-sparql "/src/bfsql-neo4j[fast]" "/src/bfsql-gremlin[aws]" \
+        /src/bfsql-federation /src/bfsql-sparql "/src/bfsql-neo4j[fast]" "/src/bfsql-gremlin[aws]" \
         "/src/bfsql-jsonld[http2]"
 
 FROM python:3.13-slim

@@ -24,6 +24,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 MODULES = {
     "bfsql-core": "bfsql",
+    "bfsql-federation": "bfsql_federation",
     "bfsql-gremlin": "bfsql_gremlin",
     "bfsql-jsonld": "bfsql_jsonld",
     "bfsql-neo4j": "bfsql_neo4j",

@@ -18,6 +18,7 @@ from bfsql.plugins import BackendPlugin, hookspecs
 from bfsql.settings import ServeSettings, options
 from bfsql.sources import FORMATS
 from bfsql.tools.parameters import PARAMETERS, Parameter
+from bfsql_federation import FederationSettings
 from bfsql_gremlin import GremlinSettings
 from bfsql_jsonld import JsonLdSettings
 from bfsql_neo4j import Neo4jSettings
@@ -129,6 +130,7 @@ def test_every_kind_of_tool_error_has_a_section() -> None:
         ("## Postgres", PostgresSettings),
         ("## Neo4j", Neo4jSettings),
         ("## Gremlin", GremlinSettings),
+        ("## Several graphs as one", FederationSettings),
         ("## SPARQL", SparqlSettings),
         ("## JSON-LD and other web APIs", JsonLdSettings),
         ("## Search by meaning", EmbeddingSettings),

@@ -31,7 +31,7 @@ from bfsql.models import (
     outline_of,
     with_evidence,
 )
-from bfsql.models.matching import EXACT, Labels, NameQuery, aliases_of, name_of
+from bfsql.models.matching import Labels, aliases_of, best_matches, name_of
 from bfsql.models.parts import only
 
 SEARCH_LIMIT = 20
@@ -77,25 +77,10 @@ class MemoryBackend(GraphDbInterface):
     async def search_entities(
         self, query: str, node_types: list[str] | None = None
     ) -> list[EntityStub]:
-        """Search ids, names and synonyms, ordered by `MatchClass`; ties by length of name, then id.
-
-        Similarly spelt names are searched if there are few other matches and none of them is exact;
-        without any match, those that share a rare word of several.
-        """
-        wanted, types = NameQuery(query), set(node_types or ())
+        """Search ids, names and synonyms, by `best_matches`."""
+        types = set(node_types or ())
         among = [i for i, kind in self._types.items() if not types or kind in types]
-        labels = {i: self._labels_of(i) for i in among}
-        matches = ((i, wanted.match_labels(labels[i], errors=False)) for i in among)
-        found = {i: match for i, match in matches if match}
-        is_exact = any(match.kind in EXACT for match in found.values())
-        if not is_exact and len(found) < 5:  # more matches are enough
-            matches = ((i, wanted.match_labels(labels[i])) for i in among if i not in found)
-            found |= {i: match for i, match in matches if match}
-        if not found and (significant := wanted.significant_words):
-            shared = {i: significant.intersection(labels[i].words) for i in among}
-            found = wanted.sharing({i: words for i, words in shared.items() if words})
-        lengths = {i: len(labels[i].name or "") for i in found}
-        ranked = sorted(found, key=lambda i: (*found[i].order, lengths[i], i))[:SEARCH_LIMIT]
+        ranked = best_matches(query, {i: self._labels_of(i) for i in among})[:SEARCH_LIMIT]
         return [EntityStub(i, self._types[i], name_of(self._node_metadata[i])) for i in ranked]
 
     def _labels_of(self, entity_id: str) -> Labels:

@@ -168,6 +168,12 @@ def omissions(left_out: Iterable[Omission]) -> Iterator[str]:
             f"The store did not list all entities of {plain(text)}{why}: every set and count "
             "made of them is a lower bound. Add conditions, or start from names."
         )
+    silent = {(one.id, one.reason or "") for one in left_out if one.direction == "graph"}
+    for name, reason in sorted(silent):
+        yield (
+            f"The graph {plain(name)} did not answer ({clean_text(reason)}): what only it has is "
+            "missing. Ask again later."
+        )
     edges = [one for one in left_out if one.direction in ways and not one.lasting]
     every = sorted(edges, key=lambda o: (o.id, o.direction, o.at_least or 0, o.reason or ""))
     for one in every[:SHOWN]:

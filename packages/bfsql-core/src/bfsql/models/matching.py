@@ -291,6 +291,29 @@ class Labels:
         return dict.fromkeys(word for label in self.each for word in label.words)
 
 
+def best_matches(text: str, labels: Mapping[str, Labels]) -> list[str]:
+    """The ids of entities that match a text, ordered by `MatchClass`, length of name, and id.
+
+    Similarly spelt names are searched if there are few other matches and none of them is exact;
+    without any match, those that share a rare word of several.
+
+    Args:
+        text: The text to search for.
+        labels: The names of each entity, by its id.
+    """
+    wanted = NameQuery(text)
+    matches = ((i, wanted.match_labels(own, errors=False)) for i, own in labels.items())
+    found = {i: match for i, match in matches if match}
+    is_exact = any(match.kind in EXACT for match in found.values())
+    if not is_exact and len(found) < 5:  # more matches are enough
+        matches = ((i, wanted.match_labels(own)) for i, own in labels.items() if i not in found)
+        found |= {i: match for i, match in matches if match}
+    if not found and (significant := wanted.significant_words):
+        shared = {i: significant.intersection(own.words) for i, own in labels.items()}
+        found = wanted.sharing({i: words for i, words in shared.items() if words})
+    return sorted(found, key=lambda i: (*found[i].order, len(labels[i].name or ""), i))
+
+
 def _least_errors(word: str, labels: Labels, known: Collection[str]) -> int | None:
     """The fewest typing errors that turn a word into one of some words; None for too many."""
     if _is_met(word, labels.each):

@@ -101,7 +101,7 @@ def merge_node_records(
             that says no more than `created_node` only counts if no other record says more.
         default_type: The type if the records have none.
     """
-    records = [r for r in records if not _is_created(r, default_type)] or records[:1]
+    records = [r for r in records if not is_created(r, default_type)] or records[:1]
     given_types = (r.entity_type for r in records)
     types = list(dict.fromkeys(t for t in given_types if t and t != default_type))
     merged = merge_metadata([r.metadata for r in records])
@@ -130,7 +130,8 @@ def created_node(entity_id: str, default_type: str) -> NodeRecord:
     return NodeRecord(entity_id, default_type, {"name": entity_id})
 
 
-def _is_created(record: NodeRecord, default_type: str) -> bool:
+def is_created(record: NodeRecord, default_type: str = UNTYPED) -> bool:
+    """Whether a record says no more than `created_node`."""
     return record.entity_type in {"", default_type} and record.metadata == {"name": record.id}
 
 

@@ -101,7 +101,7 @@ class EdgeWithMetadata:
 EdgeDirection: TypeAlias = Literal["out", "in"]
 """Edges that leave the requested nodes, or that enter them."""
 
-Direction = Literal["out", "in", "both", "search", "metadata", "nodes", "values"]
+Direction = Literal["out", "in", "both", "search", "metadata", "nodes", "values", "graph"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +120,7 @@ class Omission:
     this one. `nodes` for entities that `nodes_stream` did not return; `id` is then a type, or `*`.
     `values` for a value that is larger than a call may read: `id` is its node, or its edge as
     `edge_label` writes it, `at_least` its size in bytes, and `reason` its key; None for all values.
+    `graph` for one of several graphs that did not answer: `id` is its name.
     """
     at_least: int | None = None
     """Minimum number of missing edges or bytes, or None if that is unknown."""
@@ -131,7 +132,7 @@ class Omission:
     @property
     def passing(self) -> bool:
         """Whether a later request may return the data, so that no cache holds the answer."""
-        return self.direction in {"search", "metadata"}
+        return self.direction in {"search", "metadata", "graph"}
 
 
 def edge_label(edge: Triple) -> str:

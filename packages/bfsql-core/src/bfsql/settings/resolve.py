@@ -71,7 +71,8 @@ def resolve(
         table: The table of the configuration file; dashes in keys are underscores.
         known: `options(model)`, if names or variables differ from its own.
         place: The table as messages name it.
-        base: Folder to which relative paths of the table refer.
+        base: Folder to which relative paths of the table refer; validators have it as `base` of
+            their context, for paths inside of tables.
         level: How far the table is trusted.
 
     Raises:
@@ -93,7 +94,7 @@ def resolve(
             value = path if base is None else base / path
         values[option.field], given[option.field] = value, one
     try:
-        made = model.model_validate(values)
+        made = model.model_validate(values, context={"base": base})
     except ValidationError as error:
         by_field = {option.field: option for option in settings}
         lines = [_sentence(fault, by_field, given, place) for fault in error.errors()]

@@ -1,0 +1,1 @@
+bfsql describe-entity --config bfsql-several.toml aspirin

@@ -1,0 +1,1 @@
+bfsql federation report --config bfsql-several.toml

@@ -1,0 +1,250 @@
+"""The columns of several graphs as those of one: one numbering of all ids, types and predicates."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import AsyncGenerator, Collection, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, Unpack
+
+import numpy as np
+import numpy.typing as npt
+
+from bfsql.arrays import numbers_of, ranges
+from bfsql.integers import NO_NODE, IntArray, IntegerGraph, NodeBatch, ResolvedNode, Ring
+from bfsql.models import EdgeFilter, PropertyCondition
+from bfsql_federation.identifiers import Identifiers
+from bfsql_federation.member import Member, together
+from bfsql_federation.merging import GENERIC_TYPES, conditions_of_one
+
+MOST_NODES = 5_000_000
+"""Most nodes of all graphs that are numbered; for more, ids are compared as texts."""
+
+
+@dataclass(frozen=True)
+class _Numbers:
+    """The numbers of one graph, and those of the federation."""
+
+    nodes: IntArray
+    """By handle in the graph: the joined handle."""
+    order: npt.NDArray[np.intp]
+    """The handles in the graph, in the order of joined handles."""
+    ascending: IntArray
+    """The joined handles, in this order."""
+    types: IntArray
+    """By number in the graph: the joined number of a type."""
+    predicates: IntArray
+    """Likewise of a predicate."""
+
+    def own(self, handles: IntArray) -> IntArray:
+        """The handles in the graph of joined ones; an entity may have several."""
+        if len(handles) > len(self.nodes) // 16:
+            asked = np.zeros(1 + max(handles.max(), self.ascending[-1:].max(initial=0)), bool)
+            asked[handles] = True
+            return np.flatnonzero(asked.take(self.nodes)).astype(np.int32)
+        starts = np.searchsorted(self.ascending, handles, "left")
+        ends = np.searchsorted(self.ascending, handles, "right")
+        _, places = ranges(starts, ends - starts)
+        return np.sort(self.order.take(places)).astype(np.int32)
+
+
+class JoinedNumbers:
+    """The numbering of all graphs, which is made once.
+
+    Attributes:
+        ids: The canonical ids, in code point order.
+        type_names: The types.
+        predicate_names: The predicates.
+        types: The number of the type of each handle.
+    """
+
+    ids: list[str]
+    type_names: list[str]
+    predicate_names: list[str]
+    types: IntArray
+
+    @classmethod
+    async def read(
+        cls, members: Sequence[Member], identifiers: Identifiers
+    ) -> JoinedNumbers | None:
+        """Number what the graphs have; None if one of them has no columns, or they are too large.
+
+        Args:
+            members: The graphs; of several types of an entity, the first one's counts.
+            identifiers: Which ids mean the same.
+        """
+        graphs = [one.db.columns() for one in members]
+        known = [one for one in graphs if one is not None]
+        if len(known) < len(graphs) or sum(one.size for one in known) > MOST_NODES:
+            return None
+        joined = cls()
+        spelt = [await one.ids(np.arange(one.size, dtype=np.int32)) for one in known]
+        ids = [[*map(identifiers.canonical, some)] for some in spelt]
+        joined.ids = sorted({*chain.from_iterable(ids)})
+        places = {one: place for place, one in enumerate(joined.ids)}
+        own_types = [
+            [*map(member.types.common, graph.type_names)]
+            for member, graph in zip(members, known, strict=True)
+        ]
+        own_predicates = [
+            [*map(member.predicates.common, graph.predicate_names)]
+            for member, graph in zip(members, known, strict=True)
+        ]
+        joined.type_names = sorted({*chain.from_iterable(own_types)})
+        joined.predicate_names = sorted({*chain.from_iterable(own_predicates)})
+        joined.types = np.full(len(joined.ids), NO_NODE, np.int32)
+        joined.members = []
+        generic = numbers_of(GENERIC_TYPES, joined.type_names)
+        for graph, some, types, predicates in zip(
+            known, ids, own_types, own_predicates, strict=True
+        ):
+            nodes = np.fromiter(map(places.__getitem__, some), np.int32, len(some))
+            order = np.argsort(nodes, kind="stable")
+            numbers = _Numbers(
+                nodes,
+                order,
+                nodes.take(order),
+                _places(types, joined.type_names),
+                _places(predicates, joined.predicate_names),
+            )
+            joined.members.append(numbers)
+            own = await graph.types(np.arange(graph.size, dtype=np.int32))
+            is_node = own != NO_NODE
+            found, typed = nodes[is_node], numbers.types.take(own[is_node])
+            have = joined.types.take(found)
+            is_new = (have == NO_NODE) | (np.isin(have, generic) & ~np.isin(typed, generic))
+            joined.types[found[is_new][::-1]] = typed[is_new][::-1]  # of two spellings the first
+        return joined
+
+    members: list[_Numbers]
+    """The numbers of each graph."""
+
+
+def _places(names: Sequence[str], among: list[str]) -> IntArray:
+    return np.array([bisect_left(among, name) for name in names], np.int32)
+
+
+class FederatedColumns(IntegerGraph):
+    """The graph in integers, for one call.
+
+    Args:
+        members: The graphs.
+        identifiers: Which ids mean the same.
+        numbers: Their numbering.
+    """
+
+    def __init__(
+        self, members: Sequence[Member], identifiers: Identifiers, numbers: JoinedNumbers
+    ) -> None:
+        self._identifiers, self._numbers = identifiers, numbers
+        graphs = [member.db.columns() for member in members]
+        self._graphs = [
+            (member, graph, own)
+            for member, graph, own in zip(members, graphs, numbers.members, strict=True)
+            if graph is not None
+        ]
+
+    @property
+    def size(self) -> int:
+        """The number of different ids."""
+        return len(self._numbers.ids)
+
+    @property
+    def type_names(self) -> Sequence[str]:
+        """The common names of types."""
+        return self._numbers.type_names
+
+    @property
+    def predicate_names(self) -> Sequence[str]:
+        """The common names of predicates."""
+        return self._numbers.predicate_names
+
+    @property
+    def repeats(self) -> bool:
+        """True: several graphs may have an edge."""
+        return True
+
+    async def find(self, ids: Sequence[str]) -> list[ResolvedNode | None]:
+        """The node of each id."""
+        known, found = self._numbers.ids, list[ResolvedNode | None]()
+        for one in map(self._identifiers.canonical, ids):
+            place = bisect_left(known, one)
+            is_known = place < len(known) and known[place] == one
+            of = int(self._numbers.types[place]) if is_known else NO_NODE
+            found.append(None if of == NO_NODE else ResolvedNode(place, one, of))
+        return found
+
+    async def ids(self, handles: IntArray) -> list[str]:
+        """The canonical id of each handle."""
+        return [self._numbers.ids[handle] for handle in handles.tolist()]
+
+    async def types(self, handles: IntArray) -> IntArray:
+        """The number of each handle's type."""
+        return self._numbers.types.take(handles)
+
+    async def rings(self, handles: IntArray, **part: Unpack[EdgeFilter]) -> AsyncGenerator[Ring]:
+        """The rings of all graphs, each read from its own columns."""
+
+        async def ring(
+            member: Member, graph: IntegerGraph, numbers: _Numbers
+        ) -> AsyncGenerator[Ring]:
+            own = numbers.own(handles)
+            if not len(own):
+                return
+            predicates = member.predicates.own(part.get("predicates"))
+            stream = graph.rings(own, predicates=predicates, direction=part.get("direction"))
+            async with aclosing(member.read(stream)) as batches:
+                async for subjects, kinds, objects in batches:
+                    joined = Ring(
+                        numbers.nodes.take(subjects),
+                        numbers.predicates.take(kinds),
+                        numbers.nodes.take(objects),
+                    )
+                    # An edge between two spellings of one entity says that they are the same.
+                    kept = (joined.subjects != joined.objects) | (subjects == objects)
+                    yield joined if kept.all() else Ring(*(one[kept] for one in joined))
+
+        async with aclosing(together([ring(*one) for one in self._graphs])) as rings:
+            async for one in rings:
+                yield one
+
+    async def nodes(
+        self,
+        entity_types: Collection[str] | None = None,
+        conditions: Sequence[PropertyCondition] = (),
+    ) -> AsyncGenerator[NodeBatch]:
+        """The nodes of some types; at least those that meet the conditions."""
+        wanted = np.zeros(len(self.type_names) + 1, bool)  # the last element is for NO_NODE
+        wanted[:-1] = entity_types is None
+        wanted[numbers_of(entity_types or (), self.type_names)] = True
+        chosen = np.zeros(self.size, bool)
+        if sure := conditions_of_one(conditions):
+            for member, graph, numbers in self._graphs:
+                async with aclosing(member.read(graph.nodes(None, sure[:1]))) as batches:
+                    async for batch in batches:
+                        chosen[numbers.nodes.take(batch.handles)] = True
+        else:
+            chosen[:] = True
+        handles = np.flatnonzero(chosen & wanted[self._numbers.types]).astype(np.int32)
+        if len(handles):
+            yield NodeBatch(handles, self._numbers.types.take(handles), {})
+
+    async def property_values(self, handles: IntArray, key: str) -> list[Any] | None:
+        """The value of a property of each node, where at most one graph has it."""
+        if not conditions_of_one([PropertyCondition(key, "has")]) or key == "name":
+            return None
+        found: list[Any] = [None] * len(handles)
+        places = np.full(self.size, -1, np.int64)
+        places[handles] = np.arange(len(handles))
+        for _, graph, numbers in self._graphs:
+            own = numbers.own(handles)
+            values = await graph.property_values(own, key)
+            if values is None:
+                return None
+            for place, value in zip(places[numbers.nodes.take(own)], values, strict=True):
+                if value is not None and found[place] is not None:
+                    return None
+                found[place] = value if found[place] is None else found[place]
+        return found

@@ -1,0 +1,126 @@
+"""A graph that is away, hangs, or cannot be opened: the others answer, and the answer says so."""
+
+import asyncio
+
+import pytest
+
+from bfsql import MemoryBackend, ToolError, open_graph
+from bfsql.abc import ForwardingBackend
+from bfsql.errors import StoreUnavailable
+from bfsql.models import EdgeRecord, NodeRecord
+from bfsql_federation import FederationBackend, FederationSettings, Identifiers, Member
+from bfsql_federation.unavailable import UnavailableBackend
+
+DRUGS = [
+    NodeRecord("RX:1", "Drug", {"name": "Aspirin", "year": 1899}),
+    NodeRecord("MESH:1", "Disease", {"name": "Headache"}),
+    EdgeRecord("RX:1", "treats", "MESH:1"),
+]
+TRIALS = [
+    NodeRecord("RX:1", "Drug", {"name": "Aspirin", "year": 1897}),
+    NodeRecord("T:1", "Trial", {"name": "ISIS-2"}),
+    EdgeRecord("T:1", "tests", "RX:1"),
+]
+
+
+class Failing(ForwardingBackend):
+    """A graph that can be away, or hang."""
+
+    failure: str = ""
+
+    async def _ask(self, method, /, *args, **named):
+        await self._fail()
+        return await super()._ask(method, *args, **named)
+
+    async def _stream(self, method, /, *args, **named):
+        await self._fail()
+        async for one in super()._stream(method, *args, **named):
+            yield one
+
+    async def _fail(self):
+        if self.failure == "hangs":
+            await asyncio.sleep(3600)
+        if self.failure:
+            raise StoreUnavailable(f"It is {self.failure}.")
+
+
+def federation(**options):
+    trials = Failing(MemoryBackend(TRIALS))
+    members = [Member("drugs", MemoryBackend(DRUGS)), Member("trials", trials, seconds=0.3)]
+    return trials, FederationBackend(members, Identifiers({}), **options)
+
+
+@pytest.mark.parametrize("failure", ["away", "hangs"])
+async def test_the_rest_is_served_and_what_is_missing_is_named(failure):
+    trials, backend = federation()
+    async with open_graph(backend, hooks=(), cache_records=1000) as graph:
+        await graph.counted()
+        whole = (await graph.bfs_query("RX:1", 1)).content
+        assert {one["id"] for one in whole["nodes"]} == {"RX:1", "MESH:1", "T:1"}
+        assert whole["complete"]
+        trials.failure = failure
+        graph.db.forget_schema()
+        async with open_graph(backend, hooks=()) as other:
+            found = await other.bfs_query("RX:1", 1)
+        assert {one["id"] for one in found.content["nodes"]} == {"RX:1", "MESH:1"}
+        assert "complete" not in found.content
+        assert [note for note in found.notes if "The graph trials did not answer" in note]
+        trials.failure = ""
+        async with asyncio.timeout(10):  # the breaker asks it again, in half a second
+            async with open_graph(backend, hooks=()) as other:
+                while "complete" not in (await other.bfs_query("RX:1", 1)).content:  # noqa: ASYNC110
+                    await asyncio.sleep(0.1)
+    await backend.close()
+
+
+async def test_an_entity_that_only_a_silent_graph_may_have_is_not_unknown():
+    trials, backend = federation()
+    trials.failure = "away"
+    async with open_graph(backend, hooks=()) as graph:
+        with pytest.raises(StoreUnavailable, match="in no graph that answers, and trials does not"):
+            await backend.get_nodes_batch(["T:1"])
+        with pytest.raises(ToolError, match="does not answer"):
+            await graph.describe_entity("T:1")
+        assert (await graph.describe_entity("MESH:1")).content["name"] == "Headache"
+    await backend.close()
+
+
+async def test_what_each_graph_says_is_told():
+    _, backend = federation()
+    async with open_graph(backend, hooks=()) as graph:
+        found = (await graph.describe_entity("RX:1")).content
+        assert found["graphs"] == ["drugs", "trials"]
+        assert found["differs"] == {"year": {"drugs": 1899, "trials": 1897}}
+        assert found["year"] == [1897, 1899]
+        only = await graph.bfs_query("*[graphs=trials]", topology_only=True)
+        assert {one["id"] for one in only.content["nodes"]} == {"RX:1", "T:1"}
+        edges = (await graph.bfs_query("RX:1", 1)).content["edges"]
+        assert {(e["predicate"], *e["metadata"]["graphs"]) for e in edges} == {
+            ("treats", "drugs"),
+            ("tests", "trials"),
+        }
+    await backend.close()
+
+
+async def test_a_graph_that_cannot_be_opened_is_opened_later(tmp_path):
+    opened = [False]
+
+    async def opening():
+        if not opened[0]:
+            raise StoreUnavailable("It does not listen.")
+        return MemoryBackend(TRIALS)
+
+    late = UnavailableBackend(opening, "It does not listen.")
+    members = [Member("drugs", MemoryBackend(DRUGS)), Member("trials", late)]
+    backend = FederationBackend(members, Identifiers({}))
+    assert await backend.entity_types() == ["Disease", "Drug"]
+    assert not await backend.comprehensive()
+    assert backend.changed() is None
+    opened[0] = True
+    async with asyncio.timeout(10):
+        while backend.changed() is None:  # noqa: ASYNC110 - a breaker asks
+            await asyncio.sleep(0.1)
+    await backend.close()
+    settings = FederationSettings(members={"a": {"backend": "sqlite", "path": "a.db"}})
+    with pytest.raises(Exception, match=r"a\.db"):
+        await FederationBackend.open(settings)
