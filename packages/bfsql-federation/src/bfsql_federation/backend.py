@@ -44,8 +44,6 @@ from bfsql_federation.same_as import joined, stated_pairs
 from bfsql_federation.settings import FederationSettings, MemberSettings
 from bfsql_federation.unavailable import UnavailableBackend
 
-HITS = 20
-"""Candidates of a search."""
 SAMPLE = 1_000
 """Entities of each graph from which the relations of the whole are known."""
 T = TypeVar("T")
@@ -400,7 +398,7 @@ class FederationBackend(BatchGraphDb):
         by_score = {self.identifiers.canonical(one.id): one.score for one in stubs if one.score}
         return [
             EntityStub(i, types[i], name_of(records.get(i, {})), by_score.get(i))
-            for i in best_matches(spelt, labels)[:HITS]
+            for i in best_matches(spelt, labels)[:20]
         ]
 
     async def entity_types(self) -> list[str]:

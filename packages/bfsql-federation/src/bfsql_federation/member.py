@@ -23,9 +23,6 @@ from bfsql.cache import CircuitBreakerBackend
 from bfsql.errors import BfsqlError, StoreError
 from bfsql.models import Omission
 
-MAX_PAUSE = 30.0
-"""Longest pause in seconds before a graph that did not answer is tried again."""
-
 T = TypeVar("T")
 
 
@@ -84,7 +81,7 @@ class Member:
     ) -> None:
         self.name = name
         self.backend = backend
-        self.db = CircuitBreakerBackend(backend, MAX_PAUSE)
+        self.db = CircuitBreakerBackend(backend, max_pause=30.0)
         self.types = types or Names()
         self.predicates = predicates or Names()
         self._begins = tuple(begins)

@@ -19,9 +19,6 @@ from bfsql.cli.render import print_table
 from bfsql.errors import ConfigurationError
 from bfsql_federation.backend import FederationBackend
 
-LARGEST = 10
-"""Sets of ids that are shown."""
-
 
 @dataclass(frozen=True)
 class Meetings:
@@ -91,5 +88,5 @@ async def meetings(backend: FederationBackend) -> Meetings:
         {one.name: sum(one.name in some for some in graphs.values()) for one in backend.members},
         dict(Counter(graphs.values()).most_common()),
         dict(rules.most_common()),
-        [[one, *(f"{i} ({name})" for name, i in met[one])] for one in ranked[:LARGEST]],
+        [[one, *(f"{i} ({name})" for name, i in met[one])] for one in ranked[:10]],
     )
