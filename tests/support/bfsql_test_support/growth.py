@@ -54,6 +54,7 @@ from bfsql.server import messages
 from bfsql.serving import logs
 from bfsql.settings import ServeSettings
 from bfsql.sources import open_source
+from bfsql.tools import verify
 from bfsql.tools.validate import checked
 from bfsql_gremlin import values as gremlin
 from bfsql_gremlin.serialization import serializer
@@ -195,6 +196,8 @@ def _log_line(formatter: logging.Formatter, text: str) -> str:
 
 
 OF_CALLERS: dict[str, Callable[[str], object]] = {
+    "claims": lambda text: [(verify._end(one), verify._ARROW.findall(one)) for _, one in verify.claims_of(text)],
+    "tail of a claim": verify._TAIL.search,
     "condition": lambda text: condition(text, NAMES, 3),
     "property condition in quotes": lambda text: property_condition(text, "where").property_text,
     "quoted spans": masked,

@@ -28,6 +28,7 @@ from bfsql.plugins.registry import created
 from bfsql.tools import Limits, Operations, Schema, ToolDefinition
 from bfsql.tools.descriptions import INSTRUCTIONS, LINES
 from bfsql.tools.schema import OUTLINE_SECONDS
+from bfsql.tools.verify import Verdict, Verifier
 
 log = logging.getLogger("bfsql")
 
@@ -142,6 +143,10 @@ class Graph:
     ) -> Answer:
         """Intersect: nodes reachable from every seed. Also takes filters and `max_tokens`."""
         return await self.call("intersect_subgraphs", {"seeds": seeds, "k": k, **arguments})
+
+    async def verify(self, text: str, *, caller: Caller | None = None) -> list[Verdict]:
+        """Check claims such as `Tom Hanks -ACTED_IN-> Apollo 13`, one a line or in `[[ ]]`."""
+        return await Verifier(self._operations, self.limits, caller).verify(text)
 
     async def counted(self) -> None:
         """Wait until the contents of the graph are counted, or cannot be."""

@@ -16,6 +16,7 @@ OPENING = {
     "describe-entity": ["describe-entity", "a"],
     "describe-entities": ["describe-entities", "a"],
     "intersect-subgraphs": ["intersect-subgraphs", "a", "b"],
+    "verify": ["verify", "-"],
 }
 """A call of each command that opens the store and exits at the first failure."""
 

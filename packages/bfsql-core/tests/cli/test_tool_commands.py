@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +14,7 @@ from bfsql.cli.tool import as_typed
 from bfsql.errors import StoreError, ToolError
 from bfsql.memory import MemoryBackend
 from bfsql.tools.parameters import PARAMETERS
+from bfsql_test_support.case_table import case_table
 from bfsql_test_support.compact_parser import left_out, read
 
 
@@ -205,3 +207,25 @@ def test_help_has_nothing_that_was_written_for_a_model(run):
 )
 def test_sentences_of_tools_name_commands_and_options(sentence, typed):
     assert as_typed(sentence) == typed
+
+
+@case_table(
+    ("claims", "code", "lines"),
+    [
+        ("p:1 -ACTED_IN-> f:1", 0, ["1: stored: p:1 -ACTED_IN-> f:1", "p:1 -ACTED_IN-> f:1"]),
+        ("So\n[[p:9 --> f:1]].", 1, ["2: not stored: p:9 --> f:1"]),
+        ("f:1 <-- p:9\nHe did. \x1b[2J", 2, ["1: not stored: f:1 <-- p:9"]),
+        ("", 2, []),
+        ("\x89PNG", 2, []),
+    ],
+)
+def test_verify_prints_a_verdict_on_each_claim(claims, code, lines, loaded):
+    Path("claims.md").write_bytes(claims.encode("latin-1"))
+    shown = loaded("verify", "--path", "toy.json", "claims.md")
+    data = loaded("verify", "--json", "--path", "toy.json", "claims.md")
+    assert shown.exit_code == data.exit_code == code
+    assert [line.strip() for line in shown.stdout.splitlines()][: len(lines)] == lines
+    assert bool(shown.stderr) == (not lines)
+    assert "\x1b" not in shown.stdout
+    numbers = [int(line.split(":")[0]) for line in shown.stdout.splitlines() if line[0] != " "]
+    assert [one["line"] for one in json.loads(data.stdout or "[]")] == numbers

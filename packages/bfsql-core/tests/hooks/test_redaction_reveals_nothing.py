@@ -215,6 +215,18 @@ async def test_no_tool_tells_two_graphs_apart(kind):
             assert not any(name in sent and name not in asked for name in ("Bond", "Leiter"))
 
 
+@pytest.mark.parametrize("kind", BACKENDS)
+async def test_no_claim_tells_two_graphs_apart(kind):
+    names = ("Bond", "Leiter", "Ripley", "Twin", "p:0", "s:0", "person 5")
+    ends = ("f:0", "f:0[note~0]", "f:1[no note]", "f:0 #1", "p:1[salary>3]", "p:2")
+    steps = ("works_for", "knows[salary>1]", "works_for[note=a]", "works_for[no salary]")
+    text = "\n".join(f"{s} -{p}-> {o}" for s in names for p in steps for o in ends)
+    async with worlds(kind) as graphs:
+        first, second = [await graph.verify(text) for graph in graphs]
+    assert first == second
+    assert {"stored", "not stored", "undecided"} == {one.verdict for one in first}
+
+
 async def test_the_two_graphs_do_differ_without_the_hook():
     """Without this, the other tests could pass trivially."""
     plain = [open_graph(MemoryBackend(world(other=other))) for other in (False, True)]

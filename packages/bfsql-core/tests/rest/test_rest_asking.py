@@ -7,6 +7,7 @@ import pytest
 
 from bfsql import MemoryBackend, open_graph
 from bfsql.models import NodeRecord, Outline, outline_of
+from bfsql.tools.verify import Verdict
 from bfsql_test_support import tool_calls
 
 CALLS: list[tuple[str, dict[str, Any]]] = [
@@ -116,3 +117,15 @@ async def test_the_outline_of_a_sample_has_no_numbers(served):
     assert outline["relations_from"] == "sample"
     assert outline["relations"] == [{"subject_type": "T", "predicate": "p", "object_type": "T"}]
     assert outline["node_counts"] == {}
+
+
+async def test_claims_are_checked_as_in_python(web, records):
+    text = "Tom Hanks -ACTED_IN-> Sleepless in Seattle\nMeg Ryan -DIRECTED-> film:1\nBravo!"
+    async with open_graph(MemoryBackend(records)) as graph:
+        verdicts = await graph.verify(text)
+    answer = (await web.post("/verify", json={"text": text})).json()
+    assert [Verdict.model_validate(one, strict=False) for one in answer["verdicts"]] == verdicts
+    assert answer["verdicts"][0]["evidence"][0]["text_span"] == "They met."
+    wrong = await web.post("/verify", json={"text": ["a"]})
+    assert (wrong.status_code, wrong.json()["argument"]) == (400, "text")
+    assert wrong.json()["detail"].startswith("text must be a string, not")

@@ -55,6 +55,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "describe-entity": ("tool:describe_entity", "Show one entity."),
         "describe-entities": ("tool:describe_entities", "Show several entities."),
         "intersect-subgraphs": ("tool:intersect_subgraphs", "Find what entities share."),
+        "verify": ("verify:verify", "Check whether a graph stores what a text claims."),
     },
     "Operate": {
         "token": ("serve:token", "Make a token for a client of a server."),

@@ -286,7 +286,9 @@ class StepReader:
         return not (entering and tail[1])
 
     def _written_end(self, one: WrittenStep) -> WrittenEnd:
-        """Read types, possibly written as a node in Cypher, and brackets."""
+        """Read types or `*`, possibly written as a node in Cypher, and brackets."""
+        if (known := self._known_types()) is not None:
+            return WrittenEnd(known, self._brackets())
         node = self._known_name(self._types) is None and self._take(_NODE)
         if node and self._take(r"\s*\)"):
             return WrittenEnd((), self._brackets())

@@ -117,6 +117,12 @@ async def tool(request: ApiRequest) -> Reply:
     return Reply(answer.content_text.encode() if answer.is_json else encode(answer.document))
 
 
+async def verify(request: ApiRequest) -> Reply:
+    """Check claims: whether each is stored, and with what evidence."""
+    verdicts = await request.api.graph.verify(request.parameters.text, caller=request.caller)
+    return reply({"verdicts": [one.model_dump(exclude_defaults=True) for one in verdicts]})
+
+
 # Entities
 
 

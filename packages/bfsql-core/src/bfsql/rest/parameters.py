@@ -136,6 +136,12 @@ class MetadataBatch(StrictModel):
     keys: _Names = optional("Metadata keys to return; all if absent.")
 
 
+class ClaimText(StrictModel):
+    """Claims to check."""
+
+    text: str = Field(description="Claims, one a line, or a text with claims in [[ ]].")
+
+
 class PublishedSchema(GenerateJsonSchema):
     """JSON Schema without titles of fields.
 

@@ -174,6 +174,8 @@ def _expected(model: type[StrictModel], name: str) -> str:
             return f"a whole number from {least} to {most}"
         case {"type": "boolean"}:
             return "true or false"
+        case {"type": "string"}:
+            return "a string"
         case {"items": {"description": item}}:
             return f"a list of {item}"
     return "a list of strings"

@@ -17,6 +17,7 @@ from bfsql.models.outline import Kind
 from bfsql.models.records import Direction
 from bfsql.rest import handlers, openapi
 from bfsql.rest.parameters import (
+    ClaimText,
     EntityBatch,
     EntityQuery,
     EvidenceQuery,
@@ -29,6 +30,7 @@ from bfsql.rest.parameters import (
     optional,
 )
 from bfsql.rest.request import ApiRoute
+from bfsql.tools.verify import Verdict
 
 _Type = Annotated[str, Field(alias="@type", description="The entity type.")]
 _NEXT = optional(
@@ -215,6 +217,8 @@ Ring = _answer("Ring", _Document, relations=list[Triple])
 RelationsWithMetadata = _answer("RelationsWithMetadata", _Document, results=list[RelationInBatch])
 Context = _answer("Context", _Document, context=Annotated[dict[str, Any], Field(alias="@context")])
 
+Verdicts = _answer("Verdicts", _Document, verdicts=list[Verdict])
+
 _get, _post = partial(ApiRoute, "GET"), partial(ApiRoute, "POST")
 _one = partial(ApiRoute, "GET", exact=True)
 
@@ -238,6 +242,7 @@ ROUTES = (
         "(with predicates and direction for a part of these), or relations, for their metadata "
         "(with keys for a part of it).",
     ),
+    _post("/verify", handlers.verify, "A check of claims", Verdicts, ClaimText),
     _post("/tools/{name}", handlers.tool, "A tool's path", takes=None),
     _get("/openapi.json", openapi.document, "The description", dict[str, Any]),
     _get("/docs", openapi.page, "The description", str),

@@ -113,7 +113,7 @@ class RedactedGraphDb(NormalizedBackend):
     async def provenance_for_node(self, entity_id: str, limit: int) -> dict[str, Any]:
         """The evidence of a node, with each item redacted except for its triple."""
         evidence = await self._inner.provenance_for_node(entity_id, limit)
-        return {**evidence, "items": [self._item(item) for item in evidence.get("items", ())]}
+        return {**evidence, "items": list(map(self.evidence_item, evidence.get("items", ())))}
 
     async def outline(self) -> Outline | None:
         """The outline without properties, which were counted before redaction."""
@@ -144,7 +144,8 @@ class RedactedGraphDb(NormalizedBackend):
         name = self._hooks.redacted("node", stub.id, whole).get("name")
         return stub._replace(name=name if isinstance(name, str) else None)
 
-    def _item(self, item: Metadata) -> Metadata:
+    def evidence_item(self, item: Metadata) -> dict[str, Any]:
+        """An item of evidence, redacted except for its triple."""
         subject, predicate, object_ = (str(item.get(part, "")) for part in Edge._fields)
         text = {key: value for key, value in item.items() if key not in Edge._fields}
         may_leave = self._hooks.redacted("evidence", (subject, predicate, object_), text)

@@ -1,0 +1,1 @@
+bfsql verify films.db answer.txt || echo "exit code $?"
