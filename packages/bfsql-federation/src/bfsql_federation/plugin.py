@@ -1,7 +1,7 @@
-"""The plugin behind the entry point `federation`, and its command."""
+"""The plugin behind the entry point `federation`."""
 
 from bfsql.lazy import lazy_call
-from bfsql.plugins import BackendPlugin, CommandDeclaration, hookimpl
+from bfsql.plugins import BackendPlugin
 from bfsql_federation.settings import FederationSettings
 
 plugin = BackendPlugin(
@@ -9,13 +9,3 @@ plugin = BackendPlugin(
     settings=FederationSettings,
     open=lazy_call("bfsql_federation.backend:FederationBackend.open"),
 )
-
-
-@hookimpl
-def cli_commands() -> list[CommandDeclaration]:
-    """`bfsql federation`."""
-    return [
-        CommandDeclaration(
-            "federation", "Show where graphs meet.", "bfsql_federation.report:federation"
-        )
-    ]
