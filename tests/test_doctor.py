@@ -91,10 +91,6 @@ def unlabelled(folder: Path) -> list[str]:
     return ["books.ttl"]
 
 
-def unlabelled_in_sparql(folder: Path) -> list[str]:
-    return ["--backend", "sparql", "--data", *unlabelled(folder)]
-
-
 def no_server(_: Path) -> list[str]:
     dsn = f"postgres://nobody:hidden-word@127.0.0.1:{free_port()}/none"
     Path("dsn.txt").write_text(dsn)
@@ -118,12 +114,11 @@ def no_triples(folder: Path) -> list[str]:
         (no_graph_file, "wrong", "store", "odd.db"),
         (dangling, "warning", "edges", "--no-create-nodes"),
         (nameless, "warning", "names", "--name-column"),
-        (unlabelled, "warning", "names", "rdfs:label, or name a property: bfsql serve --backend"),
         (
-            unlabelled_in_sparql,
+            unlabelled,
             "warning",
             "names",
-            "with --label-property. Properties with text: ex:heading.",
+            "bfsql serve FILE --label-property PROPERTY. Properties with text: ex:heading.",
         ),
         (no_server, "wrong", "store", "127.0.0.1"),
         (broken_rdf, "wrong", "store", "books.ttl"),

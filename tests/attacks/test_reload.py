@@ -102,7 +102,7 @@ async def test_rdf_files_are_followed_too(tmp_path: Path) -> None:
     path, second, third = (written(f"{types}.ttl", types) for types in (1, 2, 3))
     broken = tmp_path / "broken"
     broken.write_text("<urn:n0> a <urn:Type0", encoding="utf-8")
-    options = ("--backend", "sparql", "--data", str(path), "--admin-port", "0")
+    options = ("--path", str(path), "--admin-port", "0")
     with serving(*options) as served:
         async with Client(f"{served.url}/mcp") as client:
             assert await types_over_mcp(client) == 1

@@ -63,7 +63,6 @@ TRIALS: list[tuple[str, dict[str, str]]] = [
     ("sparql", {"endpoint": HTTP, "parameter": json.dumps({"apikey": SECRET})[:-1]}),
     ("sparql", {"endpoint": HTTP, "key": f"a\n{SECRET}"}),
     ("sparql", {"endpoint": HTTP, "redirect_hosts": f"https://u:{SECRET}@{HOST}"}),
-    ("sparql", {"data": f"http://u:{SECRET}@{HOST}/x.ttl"}),
     ("sparql", {"preset": "own", "preset_file": f"http://u:{SECRET}@{HOST}/x.toml"}),
     ("jsonld", {"base_url": HTTP, "headers": f"Authorization=Bearer {SECRET}"}),
     ("jsonld", {"base_url": HTTP, "headers": f"X-API-Key={SECRET}"}),

@@ -23,16 +23,13 @@ from bfsql_test_support.servers.serve_process import serving
 pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no FIFOs")
 
 
-@pytest.mark.parametrize(
-    ("backend", "name"), [("sqlite", "g.db"), ("sqlite", "g.ttl"), ("sparql", "g.ttl")]
-)
+@pytest.mark.parametrize("names", [["g.db"], ["g.ttl"], ["a.ttl", "g.ttl"]])
 async def test_a_pipe_in_place_of_a_graph_is_refused_at_once(
-    tmp_path: Path, backend: str, name: str
+    tmp_path: Path, names: list[str]
 ) -> None:
-    os.mkfifo(tmp_path / name)
-    path = {"data": [str(tmp_path / name)]} if backend == "sparql" else {"path": tmp_path / name}
+    os.mkfifo(tmp_path / names[-1])
     with pytest.raises(StoreError, match="is not a regular file"):
-        async with open_graph(backend, **path):
+        async with open_graph("sqlite", path=tmp_path / names[0], more_files=names[1:]):
             pass
 
 
@@ -50,17 +47,16 @@ def test_no_file_that_a_setting_names_is_waited_for(tmp_path: Path) -> None:
         with_local_contexts(pipe, {}, pipe)
 
 
-@pytest.mark.parametrize(("backend", "name"), [("sqlite", "g.db"), ("sparql", "g.ttl")])
+@pytest.mark.parametrize("name", ["g.db", "g.ttl"])
 async def test_a_pipe_that_takes_the_place_of_a_served_graph_stops_nothing(
-    tmp_path: Path, backend: str, name: str
+    tmp_path: Path, name: str
 ) -> None:
     path = tmp_path / name
-    if backend == "sqlite":
+    if name == "g.db":
         await load_graph(SqliteSettings(path=path), [NodeRecord("urn:a", "T", {"name": "one"})])
     else:
         path.write_text("<urn:a> a <urn:T> .", "utf-8")
-    options = ("--path", str(path)) if backend == "sqlite" else ("--data", str(path))
-    with serving("--backend", backend, *options) as served:
+    with serving("--path", str(path)) as served:
         async with asyncio.timeout(60), Client(f"{served.url}/mcp") as client:
             before = await client.call_tool("describe_entity", {"id": "urn:a"})
             os.mkfifo(pipe := tmp_path / "pipe")

@@ -1,1 +1,1 @@
-bfsql bfs-query ex:ada --max-hops 1 --backend sparql --data books.ttl,more-books.trig
+bfsql bfs-query books.ttl ex:ada --max-hops 1 --more-files more-books.trig

@@ -1,2 +1,1 @@
-bfsql bfs-query ex:ada --max-hops 1 --backend sparql --data books.ttl,more-books.trig \
-    --graph https://example.org/library/catalogue
+bfsql bfs-query books.ttl ex:ada --max-hops 1 --more-files more-books.trig --graph ex:catalogue

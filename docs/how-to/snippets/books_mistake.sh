@@ -1,1 +1,1 @@
-bfsql search-entities "ada" --backend sparql --data broken.ttl 2>&1 || echo "exit code $?"
+bfsql search-entities broken.ttl "ada" 2>&1 || echo "exit code $?"

@@ -1,1 +1,1 @@
-bfsql serve --backend sparql --data books.ttl more-books.trig
+bfsql serve books.ttl more-books.trig

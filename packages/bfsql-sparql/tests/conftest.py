@@ -1,18 +1,15 @@
 """Fixtures shared by the tests of the backend."""
 
-import asyncio
 import pickle
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
 
 import pytest
 
-from bfsql.loading import staged
 from bfsql_sparql.backend import SparqlBackend, open_dataset
 from bfsql_sparql.endpoint import Endpoint
 from bfsql_sparql.load.loader import load_graph
-from bfsql_sparql.load.writer import StatementWriter
 from bfsql_sparql.mapping import RdfMapping
 from bfsql_sparql.schema import Schema
 from bfsql_sparql.search import EntitySearch
@@ -79,15 +76,11 @@ async def look():
         yield look
 
 
-@pytest.fixture(params=["files", "oxigraph", "fuseki", "virtuoso", "rdf4j"])
-def filled(request, look, tmp_path):
+@pytest.fixture(params=["oxigraph", "fuseki", "virtuoso", "rdf4j"])
+def filled(request, look):
     """Fills each kind of store with N-Triples, and examines it."""
 
     async def filled(ntriples, **settings):
-        if request.param == "files":
-            file = tmp_path / "data.nt"
-            file.write_text(ntriples, encoding="utf-8")
-            return await look(data=[str(file)], **settings)
         return await look(**holding(request.getfixturevalue(request.param), ntriples), **settings)
 
     return filled
@@ -95,17 +88,17 @@ def filled(request, look, tmp_path):
 
 @dataclass
 class Store:
-    """A place to load into: a server, or a file that the loader's writer fills.
+    """A server to load into.
 
     Attributes:
         settings: Settings for loading into it, which replaces everything, and for reading it.
-        server: None in process.
+        server: The server.
         held: The records of the last load, pickled; nothing else writes here, so the same records
             need no second load.
     """
 
     settings: SparqlSettings
-    server: SparqlServer | None = None
+    server: SparqlServer
     held: bytes | None = None
 
     async def load(self, records):
@@ -114,10 +107,7 @@ class Store:
         if wanted == self.held:
             return
         self.held = None
-        if self.server is None:
-            await self._write(records)
-        else:
-            await load_graph(self.settings, records)
+        await load_graph(self.settings, records)
         self.held = wanted
 
     @asynccontextmanager
@@ -129,15 +119,6 @@ class Store:
             yield backend
         finally:
             await backend.close()
-
-    async def _write(self, records):
-        writing = StatementWriter(RdfMapping.of(self.settings), self.settings)
-        async with staged(records, check=writing.check) as staging:
-            staging.merge()
-            nodes, edges = map(writing.node, staging.nodes()), map(writing.edge, staging.edges())
-            lines = [line for group in (*nodes, *edges) for line in group]
-        file = Path(self.settings.data[0])
-        await asyncio.to_thread(file.write_text, "".join(lines), encoding="utf-8")
 
 
 def on_server(server, **settings):
@@ -154,47 +135,35 @@ def on_server(server, **settings):
 
 
 @pytest.fixture(scope="session")
-def place(tmp_path_factory, request):
-    """Makes the store of a name: `files`, or the name of a server."""
-
-    def place(name, **settings):
-        if name != "files":
-            return on_server(request.getfixturevalue(name), **settings)
-        file = tmp_path_factory.mktemp("files") / "graph.nt"
-        return Store(SparqlSettings(data=[str(file)], **settings))
-
-    return place
+def place(request):
+    """Makes the store on the server of a name."""
+    return lambda name, **settings: on_server(request.getfixturevalue(name), **settings)
 
 
 @pytest.fixture
-async def serve(tmp_path):
-    """Opens the backend over N-Triples in process, and closes it after the test."""
+async def serve_on():
+    """Fills a server with N-Triples, opens the backend over it, and closes it after the test."""
     async with AsyncExitStack() as stack:
 
-        async def serve(ntriples, **settings):
-            file = tmp_path / "graph.nt"
-            file.write_text(ntriples, encoding="utf-8")
-            backend = await SparqlBackend.create(data=[str(file)], **settings)
-            stack.push_async_callback(backend.close)
-            return backend
-
-        yield serve
-
-
-@pytest.fixture(params=["files", "oxigraph", "fuseki", "virtuoso", "rdf4j"])
-async def serve_each(request, serve):
-    """Fills each kind of store with N-Triples, and opens the backend over it."""
-    async with AsyncExitStack() as stack:
-
-        async def serve_each(ntriples, **settings):
-            if request.param == "files":
-                return await serve(ntriples, **settings)
-            own = holding(request.getfixturevalue(request.param), ntriples)
+        async def serve_on(server, ntriples, **settings):
+            own = holding(server, ntriples)
             backend = await SparqlBackend.create(**{**PORTABLE, **own, **settings})
             stack.push_async_callback(backend.close)
             return backend
 
-        yield serve_each
+        yield serve_on
+
+
+@pytest.fixture
+def serve(serve_on, oxigraph):
+    """Fills the fastest server."""
+    return partial(serve_on, oxigraph)
+
+
+@pytest.fixture(params=["oxigraph", "fuseki", "virtuoso", "rdf4j"])
+def serve_each(request, serve_on):
+    """Fills each kind of server."""
+    return partial(serve_on, request.getfixturevalue(request.param))
 
 
 @pytest.fixture

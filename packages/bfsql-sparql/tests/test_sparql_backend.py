@@ -34,13 +34,6 @@ async def test_an_endpoint_is_opened(sparql_server):
     assert await _answer(unmet, endpoint=sparql_server.query_url) is False
 
 
-async def test_files_are_opened(tmp_path):
-    file = tmp_path / "a.nt"
-    file.write_text("<http://x.test/a> <http://x.test/p> <http://x.test/b> .\n")
-    assert await _answer("ASK { <http://x.test/a> ?p ?o }", data=[str(file)]) is True
-    assert await _answer("ASK { <http://x.test/b> ?p ?o }", data=[str(file)]) is False
-
-
 async def test_a_backend_made_of_its_endpoint_opens_it_with_the_first_question(sparql_server):
     prefixes = {"x": "http://x.test/"}
     backend = SparqlBackend(endpoint=sparql_server.query_url, prefixes=prefixes)
@@ -55,10 +48,8 @@ async def test_a_backend_made_of_its_endpoint_opens_it_with_the_first_question(s
 async def test_what_cannot_be_served_is_reported(each, bad_endpoint):
     bad_endpoint.always(page())
     nowhere = f"http://127.0.0.1:{free_port()}/sparql"
-    both = {"endpoint": "http://x.test/sparql", "data": ["a.ttl"]}
     for given, error, sentence in [
-        ({}, ConfigurationError, r"--endpoint URL .* --data FILE"),
-        (both, ConfigurationError, r"Both .*x\.test/sparql.*a\.ttl.*ENDPOINT_URL"),
+        ({}, ConfigurationError, r"--endpoint URL .* bfsql serve FILE"),
         ({"endpoint": nowhere}, StoreUnavailable, nowhere),
         ({"endpoint": bad_endpoint.url}, StoreError, bad_endpoint.url),
     ]:
@@ -96,18 +87,17 @@ async def test_a_certificate_that_nobody_knows_is_reported(bad_tls_endpoint):
 # --- requests ---------------------------------------------------------------
 
 CHAIN = "".join(
-    f'<urn:n:{n}> a <urn:T> ; <http://www.w3.org/2000/01/rdf-schema#label> "n {n}" ; '
-    f"<urn:to> <urn:n:{n + 1}> .\n"
+    f"<urn:n:{n}> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <urn:T> .\n"
+    f'<urn:n:{n}> <http://www.w3.org/2000/01/rdf-schema#label> "n {n}" .\n'
+    f"<urn:n:{n}> <urn:to> <urn:n:{n + 1}> .\n"
     for n in range(9)
 )
 
 
 @pytest.mark.parametrize("full", [False, True], ids=["topology", "full"])
-async def test_an_answer_takes_a_request_a_hop_two_for_types_and_two_for_metadata(tmp_path, full):
+async def test_an_answer_takes_a_request_a_hop_two_for_types_and_two_for_metadata(serve, full):
     """Edges; types of the seeds and of the others; metadata of nodes and of edges."""
-    file = tmp_path / "chain.ttl"
-    file.write_text(CHAIN)
-    backend = await SparqlBackend.create(data=[str(file)])
+    backend = await serve(CHAIN)
     dataset: Any = backend._store.dataset
     ask, sent = dataset.reply, list[str]()
 
@@ -123,4 +113,3 @@ async def test_an_answer_takes_a_request_a_hop_two_for_types_and_two_for_metadat
             answer = (await graph.bfs_query(["urn:n:4"], hops, topology_only=not full)).content
             assert answer["node_count"] == 1 + 2 * hops
             assert len(sent) == 2 + hops + 2 * full
-    await backend.close()

@@ -1,13 +1,13 @@
-"""The conformance kit on real servers, on files in process, and on existing vocabularies."""
+"""The conformance kit on real servers, and on existing vocabularies."""
 
 import re
 from contextlib import asynccontextmanager
 from functools import cache
-from pathlib import Path
 from typing import ClassVar
 from zipfile import ZipFile
 
 import pytest
+from pyoxigraph import RdfFormat, parse, serialize
 
 from bfsql_sparql import SparqlBackend
 from bfsql_test_support.depth import THOROUGH
@@ -16,7 +16,6 @@ from bfsql_test_support.servers.fuseki import jar as program
 from bfsql_test_support.servers.process import stopped
 from bfsql_test_support.servers.unavailable import Unavailable
 from bfsql_test_support.suites.conformance import (
-    ASKED_TOGETHER,
     OF_ENGINES,
     WatchedSuite,
     closing,
@@ -26,7 +25,7 @@ from bfsql_test_support.suites.conformance import (
 from bfsql_test_support.suites.numbers import AnyNumber
 from bfsql_test_support.suites.shared_load import LoadedTogether
 from bfsql_testing import Kind, never
-from bfsql_testing.conformance import EVERYTHING, RULES
+from bfsql_testing.conformance import EVERYTHING
 
 # Nodes are the subjects and objects of statements, so no edge dangles; and bytes are returned as
 # the text that represents them in JSON.
@@ -60,18 +59,19 @@ class Watching(WatchedSuite):
         return [without_values(text) for text in self.texts]
 
 
-class OnAStore(Watching):
-    """The kit on a store filled by the loader's writer."""
+class OnAServer(LoadedTogether, Watching):
+    """The kit on a server that the loader fills, and that can be stopped."""
 
     keeps = KEPT
     store: ClassVar[str]
+    # Each needs a load; test_sparql_agreement.py draws more.
+    examples = 50 if THOROUGH else 3
 
     @pytest.fixture(autouse=True, scope="class")
     @classmethod
     def _on_the_store(cls, place):
         cls.there = place(cls.store)
-        if cls.there.server:  # a load keeps named graphs filled by other tests
-            cls.there.server.clear()
+        cls.there.server.clear()  # a load keeps named graphs filled by other tests
 
     @asynccontextmanager
     async def backend_with(self, records):
@@ -91,13 +91,6 @@ class OnAStore(Watching):
     async def omitting_with(self, records):
         async with self.there.filled(records, max_edges=60, page_size=50) as backend:
             yield backend
-
-
-class OnAServer(LoadedTogether, OnAStore):
-    """The same on a server that can be stopped."""
-
-    # Each needs a load; test_sparql_agreement.py draws more.
-    examples = 50 if THOROUGH else 3
 
     @asynccontextmanager
     async def store_gone(self, backend):
@@ -120,11 +113,9 @@ SEARCHED = frozenset(
         *("search-id-first", "search-name-next", "search-types", "search-types-first"),
     }
 )
-"""Rules that test_sparql_search.py checks on every server; files have them in the kit, too."""
+"""Rules that test_sparql_search.py checks on every server; Oxigraph has them in the kit, too."""
 
 
-# The same engine has the others on files: texts of queries and conditions depend on it alone.
-@trying(*RULES.keys() - ASKED_TOGETHER - SEARCHED - {"query-text", "nodes-conditions"})
 class TestOxigraph(OnAServer, AnyNumber):
     store = "oxigraph"
     examples = 100 if THOROUGH else 10  # the fastest server
@@ -141,7 +132,7 @@ FURTHER = frozenset(
 )
 """Rules in which engines may differ: ids, values, orders, limits, missing features.
 
-The texts of queries are those of files, except in Virtuoso, where they name a graph.
+The texts of queries are those of Oxigraph, except in Virtuoso, where they name a graph.
 """
 by_a_further_engine = trying(*FURTHER)
 
@@ -163,10 +154,6 @@ class TestRDF4J(OnAServer):
     store = "rdf4j"
 
 
-class TestFiles(LoadedTogether, OnAStore):
-    store = "files"
-
-
 VOCABULARIES = ("std/shacl.ttl", "schema/geosparql_vocab_all_v1_0_1_updated.rdf")
 """Data not made for tests: SHACL and GeoSPARQL, from Fuseki's jar file."""
 
@@ -179,10 +166,11 @@ def vocabularies(tmp_path_factory):
     except Unavailable as none:
         missing("fuseki", str(none))
     with ZipFile(archive) as jar:
-        return [Path(jar.extract(name, folder)) for name in VOCABULARIES]
+        files = [jar.extract(name, folder) for name in VOCABULARIES]
+    return b"".join(serialize(parse(path=one), format=RdfFormat.N_TRIPLES) for one in files)
 
 
-class TestVocabulariesInFiles(Watching):
+class TestVocabularies(Watching):
     """The rules for a read-only store."""
 
     words = ("shape", "constraint", "geometry", "feature")
@@ -193,12 +181,15 @@ class TestVocabulariesInFiles(Watching):
         yield
         type(self).sample = trial.sample
 
-    @pytest.fixture(autouse=True)
-    def _files(self, vocabularies):
-        self.data = [str(path) for path in vocabularies]
+    @pytest.fixture(autouse=True, scope="class")
+    @classmethod
+    def _filled(cls, vocabularies, oxigraph):
+        oxigraph.clear()
+        oxigraph.load(vocabularies)
+        cls.url = oxigraph.query_url
 
     @asynccontextmanager
     async def backend(self):
-        async with closing(SparqlBackend.create(data=self.data)) as backend:
+        async with closing(SparqlBackend.create(self.url)) as backend:
             self.texts = watched(backend)
             yield backend

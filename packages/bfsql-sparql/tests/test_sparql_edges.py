@@ -227,19 +227,6 @@ async def test_edges_told_from_their_other_end_are_edges_of_the_predicate_that_s
     }
 
 
-async def test_a_file_with_quoted_triples_of_rdf_1_2_is_read(tmp_path):
-    file = tmp_path / "graph.ttl"
-    file.write_text(
-        f"<{E}a> <{E}p> <{E}b> .\n_:r <{RDF}reifies> <<( <{E}a> <{E}p> <{E}b> )>> .\n"
-        f'_:r <{E}note> "said" .\n'
-    )
-    backend = await SparqlBackend.create(data=[str(file)])
-    try:
-        assert await backend.metadata_for_edge(Edge(*EDGES[0])) == {f"{E}note": "said"}
-    finally:
-        await backend.close()
-
-
 # --- hubs: more edges or values than one answer holds ------------------------
 
 DEGREE = 2_500

@@ -178,7 +178,6 @@ async def test_settings_that_name_no_place_are_a_sentence(each):
     for given, words in [
         ({}, "set update_endpoint, or SPARQL_UPDATE_URL"),
         ({"endpoint": "http://localhost/query"}, "set update_endpoint"),
-        ({"data": ["g.ttl"]}, "RDF files can only be read"),
         ({"graph": ["urn:a", "urn:b"]}, "graph is urn:a, urn:b, but a load fills one"),
         ({"graph": ["all"]}, "graph is all, but a load fills one"),
     ]:

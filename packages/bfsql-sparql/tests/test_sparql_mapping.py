@@ -43,28 +43,22 @@ def test_half_of_a_surrogate_pair_means_nothing():
     assert IDS.iri("\ud800") is None
 
 
-def test_the_settings_prefixes_come_before_those_of_files_and_those_before_the_usual_ones():
-    settings = SparqlSettings(prefix={"lib": "http://lib.org/"})
-    declared = {"x": "http://lib.org/", "name": "http://xmlns.com/foaf/0.1/", "y": "http://y.org/"}
-    ids = RdfMapping.of(settings, declared).ids
-    assert ids.id("http://lib.org/1") == "lib:1"
-    assert ids.id("http://y.org/1") == "y:1"
-    assert ids.id("http://xmlns.com/foaf/0.1/Person") == "name:Person"
-    assert ids.iri("x:1") == "http://lib.org/1"
-
-
-def test_settings_name_things_by_the_prefixes_of_files_as_answers_do():
-    settings = SparqlSettings(exclude_predicate=["y:sees"], node_namespace=["y:"])
-    mapping = RdfMapping.of(settings, {"y": "http://y.org/"})
+def test_settings_name_things_by_their_prefixes_as_answers_do():
+    settings = SparqlSettings(
+        prefix={"y": "http://y.org/", "name": "http://xmlns.com/foaf/0.1/"},
+        exclude_predicate=["y:sees"],
+        node_namespace=["y:"],
+    )
+    mapping = RdfMapping.of(settings)
+    assert mapping.ids.id("http://y.org/1") == "y:1"
+    assert mapping.ids.id("http://xmlns.com/foaf/0.1/Person") == "name:Person"
     assert "http://y.org/sees" in mapping.excluded
     assert mapping.node_namespaces == ("http://y.org/",)
 
 
 def test_defaults_and_presets_name_the_same_under_any_prefixes():
     settings = SparqlSettings(prefix={"s": "http://schema.org/"}, probe_seed=["dbr:Berlin"])
-    mapping = RdfMapping.of(
-        settings, {"d": "http://dbpedia.org/resource/", "foaf": "http://other.org/"}
-    )
+    mapping = RdfMapping.of(settings)
     assert {"http://schema.org/name", "http://xmlns.com/foaf/0.1/name"} <= set(mapping.labels)
     assert mapping.probe_seeds == ("http://dbpedia.org/resource/Berlin",)
     assert mapping.ids.id("http://schema.org/name") == "s:name"

@@ -5,7 +5,7 @@ import pytest
 from bfsql_test_support.depth import THOROUGH
 from bfsql_test_support.suites.medlit import MedlitSuite, SameMetadata
 
-STORES = ["files", "oxigraph", *(("fuseki", "virtuoso", "rdf4j") if THOROUGH else ())]
+STORES = ["oxigraph", *(("fuseki", "virtuoso", "rdf4j") if THOROUGH else ())]
 """In a graph of plain values, further engines show nothing beyond the kit and drawn graphs."""
 
 

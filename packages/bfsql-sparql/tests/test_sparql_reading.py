@@ -8,19 +8,18 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyoxigraph import NamedNode, RdfFormat, parse, serialize
 
 from bfsql.memory import MemoryBackend
 from bfsql.models import NodeRecord, Refusal, SourceAccount
 from bfsql.models.merge import sorted_union
 from bfsql.models.rdf import Prefixes
+from bfsql.sources import read_all
 from bfsql.sources.options import SourceOptions
 from bfsql.sources.rdf import open_rdf
 from bfsql_sparql.backend import SparqlBackend
-from bfsql_sparql.files import Files
-from bfsql_sparql.mapping import RdfMapping
 from bfsql_sparql.queries.graph import iri
-from bfsql_sparql.settings import SparqlSettings
-from bfsql_sparql.store import Store
+from bfsql_test_support.case_table import case_table
 
 TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
@@ -105,19 +104,12 @@ async def _told(backend, asked, iri_of):
     ]
 
 
-async def _backend(file):
-    told = SparqlSettings(data=[str(file)], language=["all"])
-    files = await Files.open(told)
-    mapping = RdfMapping.of(told, files.prefixes)
-    return SparqlBackend(await Store.open(files, mapping, told))
-
-
-async def _same(file):
-    reference = _reference(file)
-    backend = await _backend(file)
+async def _same(reference, server, **chosen):
+    told = {"language": ["all"], "search": "contains"} | chosen
+    backend = await SparqlBackend.create(server.query_url, **told)
     try:
         full = Prefixes({}).full
-        ids = [*reference._types, "http://example.org/unknown"]
+        ids = [*reference._types, "http://example.org/unknown", "urn:c"]
         own = [backend._mapping.ids.id(full(id_) or id_) for id_ in ids]
         theirs = await _told(reference, ids, full)
         assert await _told(backend, own, backend._mapping.ids.iri) == theirs
@@ -127,8 +119,44 @@ async def _same(file):
 
 @settings(max_examples=60, deadline=None)
 @given(triples=st.lists(TRIPLES, min_size=1, max_size=30))
-def test_any_graph_of_iris_and_literals_is_read_as_the_source_reads_it(triples):
+def test_any_graph_of_iris_and_literals_is_read_as_the_source_reads_it(oxigraph, triples):
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "graph.nt"
         file.write_text("".join(f"{' '.join(triple)} .\n" for triple in triples), encoding="utf-8")
-        asyncio.run(_same(file))
+        oxigraph.clear()
+        oxigraph.load(file.read_bytes())
+        asyncio.run(_same(_reference(file), oxigraph))
+
+
+CHOSEN = """
+<urn:a> a <urn:T>, <urn:U> ; <urn:kind> <urn:K> ; <urn:title> "A" ; <urn:other> "the A" ;
+    <http://www.w3.org/2000/01/rdf-schema#label> "an a" ; <urn:p> <urn:b> ; <urn:q> <urn:b> .
+<urn:b> a <urn:T> ; <urn:title> "B" .
+<urn:g> { <urn:a> <urn:p> <urn:c> ; <urn:title> "C" . <urn:b> <urn:p> <urn:a> . }
+"""
+
+
+@case_table(
+    "chosen",
+    [
+        {"graph": ["urn:g"]},
+        {"type_property": ["urn:kind"]},
+        {"type_property": ["rdf:type", "urn:kind"]},
+        {"type_priority": ["urn:U"]},
+        {"label_property": ["urn:title"], "alias_property": ["urn:other", "rdfs:label"]},
+        {"only_predicate": ["urn:p"]},
+        {"exclude_predicate": ["urn:p"]},
+    ],
+)
+async def test_choices_of_files_are_those_of_an_endpoint(tmp_path, oxigraph, chosen):
+    file = tmp_path / "graph.trig"
+    file.write_text(CHOSEN)
+    options = SourceOptions(default_type="owl:Thing", **{k: tuple(v) for k, v in chosen.items()})
+    reference = MemoryBackend([*read_all([file], options)])
+    oxigraph.clear()
+    statements = [*parse(path=file)]
+    named = [one for one in statements if one.graph_name == NamedNode("urn:g")]
+    for some, graph in ((statements, None), (named, "urn:g")):
+        triples = serialize({one.triple for one in some}, format=RdfFormat.N_TRIPLES)
+        oxigraph.load(triples, graph)
+    await _same(reference, oxigraph, **chosen)

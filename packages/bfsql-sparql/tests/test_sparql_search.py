@@ -43,9 +43,9 @@ ODD = (
 
 @pytest.fixture
 def odd(request):
-    """Odd texts to search in a store of `filled`: all in files, and each on one of the servers."""
+    """Odd texts to search in a store of `filled`: all in the fastest, and each in another one."""
     store = request.node.callspec.params["filled"]
-    return ODD if THOROUGH or store == "files" else ODD[SERVERS.index(store) :: len(SERVERS)]
+    return ODD if THOROUGH or store == "oxigraph" else ODD[SERVERS.index(store) :: len(SERVERS)]
 
 
 def named(*names):

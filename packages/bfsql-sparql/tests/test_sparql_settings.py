@@ -8,10 +8,8 @@ from urllib.parse import parse_qs
 import pytest
 
 from bfsql.errors import ConfigurationError
-from bfsql.settings import options
-from bfsql.sources import FORMATS, RDF
+from bfsql.settings import options, resolve
 from bfsql_sparql.mapping import RdfMapping
-from bfsql_sparql.plugin import plugin
 from bfsql_sparql.request import query_request
 from bfsql_sparql.settings import SparqlSettings, hint, with_preset
 
@@ -77,10 +75,9 @@ def test_mappings_are_joined():
     assert own.prefix["cco"] == "http://x.test/"
 
 
-def test_files_take_the_place_of_the_endpoint_of_a_preset():
-    settings = with_preset(SparqlSettings(preset="wikidata", data=["part.ttl"]))
-    assert settings.endpoint is None
-    assert settings.type_property == ["wdt:P31"]
+def test_files_are_said_to_be_served_without_this_backend():
+    with pytest.raises(ConfigurationError, match=r"--backend sparql: bfsql serve a\.ttl b\.nq"):
+        resolve(SparqlSettings, options={"data": "a.ttl,b.nq"})
 
 
 def test_a_file_holds_more_presets(tmp_path):
@@ -130,9 +127,3 @@ def test_the_time_limit_goes_out_in_the_parameter_and_unit_of_the_server(each):
             fields = parse_qs(made.body.decode())
             limits = {key: value for key, value in fields.items() if "timeout" in key.lower()}
             assert limits == ({"timeout": [sent[name]]} if name in sent else {})
-
-
-def test_the_files_that_are_served_as_they_are_have_the_endings_of_rdf():
-    endings = {e for format_ in RDF for e in FORMATS[format_].suffixes} - {".json"}
-    assert plugin.files is not None
-    assert set(plugin.files.sources) == endings | {f"{ending}.gz" for ending in endings}

@@ -1,10 +1,11 @@
-"""Statements about edges in a file: the same metadata where it is loaded and where it is served."""
+"""Statements about edges: the same metadata from a file and from an endpoint with its triples."""
 
 from collections import defaultdict
 
+from pyoxigraph import RdfFormat, parse, serialize
+
 from bfsql.models import EdgeRecord, merge_edges
 from bfsql.sources import open_sources
-from bfsql_sparql.backend import SparqlBackend
 from bfsql_test_support.case_table import case_table
 
 E = "http://example.org/"
@@ -37,7 +38,7 @@ WIKIDATA = f"""
         "wikidata": WIKIDATA,
     },
 )
-async def test_a_file_has_the_same_edges_loaded_and_served(tmp_path, text):
+async def test_a_file_has_the_same_edges_as_an_endpoint(tmp_path, serve, text):
     file = tmp_path / "graph.ttl"
     file.write_text(HEAD + text)
     (source,) = open_sources([file])
@@ -47,8 +48,6 @@ async def test_a_file_has_the_same_edges_loaded_and_served(tmp_path, text):
             loaded[record.subject, record.predicate, record.object].append(record.metadata)
     merged = {edge: merge_edges(records) for edge, records in loaded.items()}
     assert any(merged.values())
-    backend = await SparqlBackend.create(data=[str(file)])
-    try:
-        assert await backend.metadata_for_edges_batch(list(merged)) == merged
-    finally:
-        await backend.close()
+    triples = serialize(parse(path=file), format=RdfFormat.N_TRIPLES)
+    backend = await serve(triples, prefixes={"": E})
+    assert await backend.metadata_for_edges_batch(list(merged)) == merged

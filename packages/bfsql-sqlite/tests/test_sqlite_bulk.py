@@ -7,9 +7,11 @@ import json
 import sqlite3
 import subprocess
 import sys
+from collections import Counter
 from contextlib import closing
 from dataclasses import asdict, replace
 from pathlib import Path
+from random import Random
 from tempfile import TemporaryDirectory
 from unittest.mock import patch
 
@@ -110,6 +112,18 @@ def test_two_tables(tmp_path):
         "a,,b,,\nx,treats,a,true,\na,treats,b,,\n,p,b,,\nsubject,predicate,object,weight,confidence\n"
     )
     assert check(tmp_path, nodes, edges)
+
+
+def test_every_edge_has_the_number_of_its_records_on_request(tmp_path):
+    draw = Random(1)
+    pairs = [f"n{draw.randrange(9)},p,n{draw.randrange(9)}" for _ in range(100)]
+    edges, how = tmp_path / "edges.csv", replace(CREATING, count_duplicates=True)
+    edges.write_text("\n".join(["subject,predicate,object", *pairs]))
+    assert not check(tmp_path, edges, how=how)
+    wanted = sorted(Counter(pairs).values())
+    with closing(sqlite3.connect(tmp_path / "bulk.db")) as connection:
+        found = connection.execute("SELECT metadata FROM edge").fetchall()
+    assert sorted(json.loads(data)["multiplicity"] for (data,) in found) == wanted
 
 
 def test_texts_that_are_read_as_empty_are_counted_in_bulk(tmp_path):

@@ -1,4 +1,4 @@
-"""A file of another format is served from a temporary graph: the one that a load would make."""
+"""A file of another format is loaded to be served: the graph is the one that a load makes."""
 
 import asyncio
 import logging
@@ -86,33 +86,36 @@ async def test_answers_are_those_of_the_loaded_file(folder, name, text):
     assert not left(folder)
 
 
-async def test_the_graph_follows_its_file_and_leaves_nothing(folder):
-    abandoned = folder / ".bfsql-serve.killed"
-    abandon(abandoned)
+async def test_several_files_are_one_graph_that_is_kept_by_files_and_options(folder):
+    (folder / "more").mkdir()
     write("a.ttl", ONTOLOGY)
-    backend = await SqliteBackend.create(path=Path("a.ttl"))
-    other = await SqliteBackend.create(path=Path("a.ttl"))
-    assert len(left(folder)) == 2
-    assert backend.changed() is None
-    write("b.ttl", ONTOLOGY.replace("pizza", "pasta"))
-    await asyncio.to_thread(os.replace, "b.ttl", "a.ttl")
+    write("more/b.ttl", "@prefix x: <http://e.org/> . x:ham x:title 'jambon' ; x:with x:pizza .")
+    told = {"path": Path("a.ttl"), "more_files": ["more/b.ttl"]}
+    for options, hits in ({}, []), ({"label_property": ["e:title"]}, ["e:ham"]):
+        for _ in range(2):
+            backend = await SqliteBackend.create(**told, **options)
+            assert [one.id for one in await backend.search_entities("jambon")] == hits
+            assert await backend.predicates() == ["e:topping", "e:with", "rdfs:subClassOf"]
+            await backend.close()
+    assert len(kept(folder)) == 2
+    backend = await SqliteBackend.create(**told)
+    write("c.ttl", "")
+    await asyncio.to_thread(os.replace, "c.ttl", "more/b.ttl")
     assert backend.changed() is not None
-    assert [one.id for one in await backend.search_entities("Pizza")] == ["e:pizza"]
     await backend.close()
     await backend.close()
-    await other.close()
     assert not left(folder)
 
 
 async def test_a_cancelled_opening_leaves_nothing(folder):
     write("a.nt", "".join(f"<u:{n}> <u:p> <u:{n + 1}> .\n" for n in range(50_000)))
     opening = asyncio.create_task(SqliteBackend.create(path=Path("a.nt")))
-    while not left(folder):  # noqa: ASYNC110 - nothing announces it
+    while not left(folder / "caches/bfsql/graphs"):  # noqa: ASYNC110 - nothing announces it
         await asyncio.sleep(0.001)
     opening.cancel()
     with pytest.raises(asyncio.CancelledError):
         await opening
-    assert not left(folder)
+    assert kept(folder) == []
 
 
 @pytest.mark.parametrize(
@@ -147,9 +150,16 @@ async def test_what_cannot_be_used_is_logged(text, sentence, caplog):
 def test_commands_take_the_file_and_no_load_replaces_it():
     text = ONTOLOGY + "e:x a e:Dish .\n"
     write("a.ttl", text)
+    write("b.trig", "@prefix e: <http://e.org/> . e:g { e:pasta e:like e:pizza }")
     found = CliRunner().invoke(command, ["search-entities", "pizza", "--path", "a.ttl"])
     assert found.exit_code == 0, found.output
     assert "e:pizza" in found.stdout
+    for options in [], ["--graph", "e:g"]:
+        counted = CliRunner().invoke(command, ["stats", "a.ttl", "b.trig", *options])
+        assert "e:like" in counted.stdout, counted.output
+        assert ("e:topping" in counted.stdout) == (not options)
+    wrong = CliRunner().invoke(command, ["stats", "a.ttl", "b.trig", "--graph", "e:no"])
+    assert "is in the graph e:no. Name another one" in wrong.stderr
     write("n.csv", "id,type,name\n1,T,One\n")
     refused = CliRunner().invoke(command, ["load", "n.csv", "--path", "a.ttl", "--replace"])
     assert refused.exit_code == 2
@@ -163,7 +173,7 @@ def test_the_endings_are_those_of_formats_that_are_whole_graphs():
     assert {one for one in SOURCES if not one.endswith((".gz", ".zst"))} == endings
 
 
-# --- tables, whose graph is kept ---
+# --- tables ---
 
 
 def kept(folder):

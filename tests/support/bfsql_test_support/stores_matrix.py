@@ -24,7 +24,6 @@ STORES = {
     "TinkerGraph": ("gremlin", "TestTinkerGraph"),
     "JanusGraph": ("gremlin", "TestJanusGraph"),
     "ArcadeDB": ("gremlin", "TestArcadeDB"),
-    "RDF files": ("sparql", "TestFiles"),
     "Oxigraph": ("sparql", "TestOxigraph"),
     "Fuseki": ("sparql", "TestFuseki"),
     "Virtuoso": ("sparql", "TestVirtuoso"),

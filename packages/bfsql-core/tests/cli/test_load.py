@@ -127,6 +127,15 @@ def test_a_dry_run_shows_the_graph_and_writes_nothing(run, folder):
     assert run("load", "nodes.csv", "--dry-run", "--allow-refused").exit_code == 0
 
 
+def test_every_edge_has_its_multiplicity_on_request_and_many_duplicates_propose_it(run, folder):
+    (folder / "e.csv").write_text("subject,predicate,object\na,p,b\na,p,b\na,p,c\n")
+    for options, edge in ([], "a -p-> c {}"), (["--count-duplicates"], 'c {"multiplicity":1}'):
+        tried = run("load", "e.csv", "--dry-run", *options)
+        assert edge in tried.stdout
+        assert 'a -p-> b {"multiplicity":2}' in tried.stdout
+        assert ("--count-duplicates" in tried.stdout) == (not options)
+
+
 def test_a_dry_run_tells_why_nothing_would_be_loaded(run, folder):
     tried = run("load", "edges.csv", "--dry-run", "--no-create-nodes")
     assert tried.exit_code == 1
@@ -157,7 +166,11 @@ def test_nothing_to_load_is_an_error(run):
 
 def test_everything_that_can_be_said_of_a_source_is_an_option():
     said = {parameter.name for parameter in load_command.params}
-    assert {field.name for field in fields(SourceOptions)} - {"of_files"} <= said
+    of_the_embedded_store = {
+        *("graph", "type_property", "type_priority", "label_property", "alias_property"),
+        *("only_predicate", "exclude_predicate"),
+    }
+    assert {f.name for f in fields(SourceOptions)} - {"of_files"} - said == of_the_embedded_store
 
 
 def _load(code: str, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:

@@ -19,6 +19,7 @@ from bfsql.models import (
     sorted_union,
     with_evidence,
 )
+from bfsql_test_support.case_table import case_table
 
 values = st.sampled_from(
     [
@@ -134,6 +135,23 @@ def test_merging_follows_the_rules_of_the_protocol():
         "same": 1,
         "sources": ["a", "b"],
     }
+
+
+@case_table(
+    ("numbers", "merged"),
+    [
+        ([None, None, -1], {}),
+        ([None, None, None, -1], {"multiplicity": 2}),
+        ([None, 0], {}),
+        ([None, 0, None], {"multiplicity": 2}),
+        ([1, 0], {"multiplicity": 1}),
+        ([1, 1, -1], {"multiplicity": 1}),
+        ([1, 1], {"multiplicity": 2}),
+    ],
+)
+def test_records_that_only_add_to_others_do_not_count(numbers, merged):
+    records = [{} if number is None else {"multiplicity": number} for number in numbers]
+    assert merge_edges(records) == merged
 
 
 def test_a_nodes_first_type_and_name_stay_and_others_stand_beside_them():

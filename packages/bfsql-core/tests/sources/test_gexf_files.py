@@ -6,6 +6,7 @@ import pytest
 from bfsql.errors import SourceError
 from bfsql.models import EdgeRecord, NodeRecord
 from bfsql.sources import SourceOptions, open_source, open_sources
+from bfsql_test_support.case_table import case_table
 
 UNDIRECTED = "undirected edges keep the direction in which they are written"
 
@@ -88,7 +89,16 @@ def test_gexf_as_gephi_writes_it(read_with_account):
     assert [record for record in records if isinstance(record, NodeRecord)] == [
         NodeRecord("c", "", {"pid": "a", "Modularity Class": 0}),
         NodeRecord("a", "person", {"name": "Valjéan", "Modularity Class": 3, "tags": ["x", "y"]}),
-        NodeRecord("b", "person", {"start": "1815", "other": "z", "Modularity Class": [1, 2]}),
+        NodeRecord(
+            "b",
+            "person",
+            {
+                "start": "1815",
+                "other": "z",
+                "Modularity Class": [1, 2],
+                "Modularity Class.periods": ["1..: 1", "2..: 2"],
+            },
+        ),
     ]
     assert [record for record in records if isinstance(record, EdgeRecord)] == [
         EdgeRecord("b", "knows", "a", {"label": "x", "weight": 1.5, "since": 7}),
@@ -101,6 +111,40 @@ def test_gexf_as_gephi_writes_it(read_with_account):
         *(("node id", "id"), ("label", "name"), ("type", "type"), ("label", "predicate")),
         *(("edge source", "subject"), ("kind", "predicate"), ("edge target", "object")),
     }
+
+
+@case_table(
+    ("times", "told"),
+    [
+        ('<edge {} start="2010" end="2012"/>', {"start": "2010", "end": "2012"}),
+        ('<edge {} startopen="2010"/>', {"start": "2010"}),
+        ('<edge {} timestamp="2010"/>', {"timestamp": "2010"}),
+        ('<edge {} timestamps="&lt;[2010, 2012]>"/>', {"periods": ["2010", "2012"]}),
+        ('<edge {} intervals="&lt;[1, 2]; [3, 4)>"/>', {"periods": ["1..2", "3..4"]}),
+        (
+            """<edge {}><spells><spell start="2010" end="2012"/><spell start="2015"/>
+            <spell timestamp="2020"/></spells></edge>""",
+            {"periods": ["2010..2012", "2015..", "2020"]},
+        ),
+        (
+            """<edge {}><attvalues><attvalue for="w" value="5" end="2012"/>
+            <attvalue for="w" value="6" timestamp="2013"/></attvalues></edge>""",
+            {"w": ["5", "6"], "w.periods": ["..2012: 5", "2013: 6"]},
+        ),
+        (
+            '<edge {}><attvalues><attvalue for="w" value="5" start="1"/></attvalues></edge>',
+            {"w": "5", "w.periods": ["1..: 5"]},
+        ),
+        (
+            '<edge {}><attvalue for="periods" value="5"/><spell start="1"/></edge>',
+            {"periods": ["5", "1.."]},
+        ),
+    ],
+)
+def test_times_of_gexf_are_properties(read_with_account, times, told):
+    edge = times.format('source="a" target="b"')
+    records, _ = read_with_account("g.gexf", f"<gexf>{edge}</gexf>")
+    assert records == [EdgeRecord("a", "related_to", "b", told)]
 
 
 @pytest.mark.parametrize(

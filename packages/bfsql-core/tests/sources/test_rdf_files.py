@@ -202,7 +202,7 @@ def test_lines_are_read_the_same_in_any_batch(read):
     broken = '<http://e.org/a> <http://e.org/q> "over\nlines" .\n'
     for before in (0, 1_300):
         found = read("a.nt", statement * before + broken + "# remark\n\n" + statement)
-        assert len(found.triples) == before + 1
+        assert {*found.triples} == {("http://e.org/a", "http://e.org/p", "http://e.org/b")}
         assert [refusal.line for refusal in found.refusals] == [before + 1, before + 2]
 
 

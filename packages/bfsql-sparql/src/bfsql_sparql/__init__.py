@@ -1,4 +1,4 @@
-"""Any SPARQL 1.1 endpoint, and RDF files in process, behind the tools of BFS-QL.
+"""Any SPARQL 1.1 endpoint behind the tools of BFS-QL.
 
 The names below are imported when they are first used, so that listing the
 installed backends imports neither the store's driver nor numpy.

@@ -10,7 +10,6 @@ from collections.abc import (
     Callable,
     Collection,
     Coroutine,
-    Hashable,
     Iterable,
     Sequence,
 )
@@ -113,7 +112,7 @@ class SparqlBackend(BatchGraphDb):
         Args:
             endpoint: URL for queries.
             prefixes: Prefix to namespace, to shorten ids.
-            **settings: The other fields of `SparqlSettings`, such as `data` or `preset`.
+            **settings: The other fields of `SparqlSettings`, such as `preset`.
 
         Raises:
             ConfigurationError: Settings that cannot be used.
@@ -131,21 +130,15 @@ class SparqlBackend(BatchGraphDb):
         """
         return cls(await _opened(settings))
 
-    def changed(self) -> Hashable | None:
-        """The state of the files in process, if any of them was replaced or written to."""
-        return self._store.dataset.changed() if self._is_open else None
-
     @_when_open
     async def ping(self) -> None:
-        """Send the store a query without a pattern; files always answer."""
+        """Send the store a query without a pattern."""
         await self._store.dataset.ping()
 
     @_when_open
     async def may_write(self) -> str | None:
         """A sentence if updates are configured here, or if the endpoint says it accepts them."""
         settings = self._store.settings
-        if settings.data:
-            return None
         if settings.update_endpoint is not None:
             return (
                 f"update_endpoint is set, to {hide_login(settings.update_endpoint)}, which "
@@ -160,7 +153,7 @@ class SparqlBackend(BatchGraphDb):
         )
 
     async def close(self) -> None:
-        """Release connections and files; running queries end."""
+        """Release connections; running queries end."""
         if self._is_open:
             await self._store.dataset.close()
 
@@ -324,7 +317,7 @@ async def _opened(settings: SparqlSettings) -> Store:
     settings = with_preset(settings)
     dataset = await open_dataset(settings)
     try:
-        mapping = RdfMapping.of(settings, dataset.prefixes)
+        mapping = RdfMapping.of(settings)
         return await Store.open(dataset, mapping, settings)
     except BaseException:
         await dataset.close()
@@ -332,31 +325,20 @@ async def _opened(settings: SparqlSettings) -> Store:
 
 
 async def open_dataset(settings: SparqlSettings) -> Dataset:
-    """Open the endpoint or the files, and check that they answer a query.
+    """Open the endpoint, and check that it answers a query.
 
     Args:
         settings: With their preset applied.
 
     Raises:
-        ConfigurationError: Neither an endpoint nor files are named, or both are.
-        StoreError: The address is not a SPARQL endpoint, or requires a login; a file cannot be
-            read.
+        ConfigurationError: No endpoint is named.
+        StoreError: The address is not a SPARQL endpoint, or requires a login.
         StoreUnavailable: The endpoint does not answer.
     """
-    if settings.endpoint and settings.data:
-        raise ConfigurationError(
-            f"Both an endpoint ({settings.endpoint}) and files ({settings.data[0]}, ...) are set; "
-            "use one of the two: --endpoint URL (the variable SPARQL_ENDPOINT_URL may have set "
-            "it), or --data FILE..."
-        )
-    if settings.data:
-        from bfsql_sparql.files import Files
-
-        return await Files.open(settings)
     if not settings.endpoint:
         raise ConfigurationError(
             "There is nothing to serve. Name a SPARQL endpoint with --endpoint URL (or the "
-            "variable SPARQL_ENDPOINT_URL), or RDF files with --data FILE..."
+            "variable SPARQL_ENDPOINT_URL). RDF files need no endpoint: bfsql serve FILE..."
         )
     from bfsql_sparql.endpoint import Endpoint
 

@@ -30,7 +30,7 @@ GROWTH = 4
 """Successful queries before their size is doubled."""
 NOWHERE = "urn:bfsql:/nothing"
 """An IRI that is not a node anywhere."""
-_NOT_UNDERSTOOD = (400, None)  # None is a store in process, which has no statuses
+_NOT_UNDERSTOOD = (400, None)
 
 K = TypeVar("K")
 R = TypeVar("R")

@@ -1,15 +1,11 @@
-"""Stores that answer queries: an endpoint, or files in process.
-
-Both answer in the SPARQL 1.1 Query Results JSON Format, so the code that uses them is the same.
-"""
+"""What a store answers to queries, in the SPARQL 1.1 Query Results JSON Format."""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Hashable, Mapping
-from types import MappingProxyType
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from pydantic_core import from_json
@@ -61,8 +57,7 @@ class Refused(StoreError):
     """The store rejected the query.
 
     A smaller one may succeed: stores reject queries that are too long, too expensive or contain
-    too many values in the same way as invalid ones. `status` is that of HTTP; None if files are
-    queried with a query that is not understood.
+    too many values in the same way as invalid ones. `status` is that of HTTP.
     """
 
     def __init__(self, message: str, status: int | None = None) -> None:
@@ -78,15 +73,13 @@ class Dataset(ABC):
     """A store of RDF that answers queries, read only."""
 
     name: str
-    """Its name in sentences: an address, or the files."""
-    prefixes: Mapping[str, str] = MappingProxyType({})
-    """Prefixes that the store itself declares; those of the settings take precedence."""
+    """Its name in sentences: an address."""
 
     large = 256 * 1024
     """Bytes of an answer from which it is decoded in a thread.
 
     Decoded here, 16 MB would hold up all other calls for 0.2 s. A change of threads for each small
-    answer would make a call of one hop over files take 4.4 ms instead of 3.4 ms.
+    answer made a call of one hop take 1 ms more.
     """
 
     @abstractmethod
@@ -109,16 +102,12 @@ class Dataset(ABC):
         """
 
     async def ping(self) -> None:
-        """Return when the store answers; files in process always do.
+        """Return when the store answers.
 
         Raises:
             StoreUnavailable: The store does not answer.
         """
         return
-
-    def changed(self) -> Hashable | None:
-        """The state of the files if they were replaced; None for a server, which knows."""
-        return None
 
     async def updatable(self) -> str | None:
         """The address that accepts updates of the served data; None if none is known."""
@@ -160,7 +149,7 @@ class Dataset(ABC):
 
     @abstractmethod
     async def close(self) -> None:
-        """Release connections and files; running queries end."""
+        """Release connections; running queries end."""
 
 
 class TimeBudget:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
@@ -133,21 +132,10 @@ class RdfMapping:
     sources: tuple[str, ...]
 
     @classmethod
-    def of(
-        cls, settings: SparqlSettings, declared: Mapping[str, str] = MappingProxyType({})
-    ) -> RdfMapping:
-        """The mapping for these settings.
-
-        Args:
-            settings: With their preset applied.
-            declared: Prefixes declared by the store, which come after those of the
-                settings. The settings may use them in names, as the ids in answers do.
-        """
-        # If two prefixes have the same namespace, the first is used.
-        further = {name: at for name, at in declared.items() if name not in settings.prefix}
-        # Defaults and presets use `schema:name`, whatever else is bound to that namespace, and
-        # whatever `schema` means in a file.
-        ids = Ids({**further, **WELL_KNOWN, **settings.prefix}, settings.base)
+    def of(cls, settings: SparqlSettings) -> RdfMapping:
+        """The mapping for these settings, with their preset applied."""
+        # Defaults and presets use `schema:name`, whatever else is bound to that namespace.
+        ids = Ids({**WELL_KNOWN, **settings.prefix}, settings.base)
 
         def properties(names: Iterable[str]) -> tuple[str, ...]:
             return tuple(dict.fromkeys(found for name in names if (found := ids.iri(name))))
@@ -158,7 +146,7 @@ class RdfMapping:
         excluded = (*NOT_EDGES, *types, *marks, *ontology, *properties(settings.exclude_predicate))
         languages = tuple(name for name in settings.language if name != EVERYTHING)
         return cls(
-            ids=Ids({**settings.prefix, **further}, settings.base),
+            ids=Ids(settings.prefix, settings.base),
             base=settings.base,
             types=types,
             labels=properties(settings.label_property),

@@ -1,4 +1,4 @@
-"""Settings of a SPARQL endpoint, or of a set of RDF files, and presets of known ones."""
+"""Settings of a SPARQL endpoint, and presets of known ones."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class SparqlSettings(BackendSettings):
     endpoint: Annotated[str | None, Env("SPARQL_ENDPOINT_URL")] = None
     """URL that accepts queries."""
     data: list[str] = Field(default=[])
-    """RDF files to serve in process, or the folder of an Oxigraph store."""
+    """Not used any more: RDF files are served by `bfsql serve FILE...`."""
     preset: str | None = None
     """Settings for a known endpoint or server: dbpedia, wikidata, uniprot, chembl, virtuoso,
     fuseki, graphdb, stardog, neptune, qlever, rdf4j, oxigraph.
@@ -190,6 +190,16 @@ class SparqlSettings(BackendSettings):
             raise ValueError(f"{value!r} is not an address that starts with http:// or https://")
         return value
 
+    @field_validator("data")
+    @classmethod
+    def _files(cls, value: list[str]) -> list[str]:
+        if value:
+            raise ValueError(
+                "RDF files are loaded to be served, and not by this backend. Leave out --backend "
+                f"sparql: bfsql serve {' '.join(value)}"
+            )
+        return value
+
     @field_validator("prefix")
     @classmethod
     def _namespaces(cls, value: dict[str, str]) -> dict[str, str]:
@@ -238,8 +248,6 @@ def with_preset(settings: SparqlSettings) -> SparqlSettings:
         given = getattr(settings, name)
         both = isinstance(given, dict) and isinstance(values.get(name), dict)
         values[name] = values[name] | given if both else given
-    if settings.data and settings.endpoint is None:
-        values.pop("endpoint", None)  # a part of the data of the preset's endpoint, in files
     return SparqlSettings.model_validate(values)
 
 

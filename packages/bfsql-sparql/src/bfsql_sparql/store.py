@@ -105,8 +105,6 @@ async def _type_ranking(dataset: Dataset, mapping: RdfMapping) -> TypeRanking:
 
 async def _working_search(dataset: Dataset, mapping: RdfMapping, settings: SparqlSettings) -> str:
     """The search of the settings, or the first that finds an existing label."""
-    if settings.data:
-        return PORTABLE
     if settings.search != "auto":
         return settings.search
     what = "which full-text search the store has is unknown"

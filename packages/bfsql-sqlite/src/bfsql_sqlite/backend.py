@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 from collections.abc import AsyncGenerator, Callable, Collection, Hashable, Iterable, Sequence
 from contextlib import aclosing, closing, suppress
@@ -40,6 +41,8 @@ from bfsql_sqlite.settings import SqliteSettings
 if TYPE_CHECKING:
     from bfsql_sqlite.temporary_graph import TemporaryGraph
 
+log = logging.getLogger("bfsql")
+
 Reader = sqlite3.Connection
 
 NODE_BATCH = 5_000
@@ -76,18 +79,21 @@ class SqliteBackend(BatchGraphDb):
     async def open(cls, settings: SqliteSettings) -> SqliteBackend:
         """Open a graph from settings that are already validated.
 
-        A file that only `bfsql load` reads is loaded into a temporary graph first; that of a
-        database of another program, a workbook or a folder is kept for the next time.
+        Files that only `bfsql load` reads are loaded first, into a graph that is kept.
 
         Raises:
             StoreError: As `create`; or such a file cannot be loaded.
         """
-        caches = holds_tables(settings.path.expanduser())
-        if not caches and not settings.path.name.lower().endswith(SOURCES):
+        path = settings.path.expanduser()
+        is_source = path.name.lower().endswith(SOURCES) or settings.more_files
+        if not is_source and not holds_tables(path):
+            if unused := sorted(settings.file_options.keys() & settings.model_fields_set):
+                names = ", ".join(unused)
+                log.warning("%s is a loaded graph, for which %s has no effect", path, names)
             return cls(*await _read_graph(settings))
         from bfsql_sqlite.temporary_graph import TemporaryGraph  # and with it all readers
 
-        temporary = await TemporaryGraph.load(settings, caches=caches)
+        temporary = await TemporaryGraph.load(settings)
         try:
             return cls(*await _read_graph(temporary.settings), temporary)
         except BaseException:

@@ -9,7 +9,7 @@ SOURCES = tuple(
     for ending in (*RDF_ENDINGS, ".graphml", ".gexf")
     for packed in ("", ".gz", ".zst")
 )
-"""Endings of files, each a whole graph, that are loaded into a temporary graph to be served."""
+"""Endings of files, each a whole graph, that are loaded to be served."""
 
 TABLES = (".duckdb", ".ddb", ".xlsx", ".xlsm")
 """Endings of files of several tables, which are loaded to be served, too; others are folders, and
@@ -34,5 +34,7 @@ plugin = BackendPlugin(
     open=_open,
     load=lazy_call("bfsql_sqlite.loader:load_graph"),
     prepare=_prepare,
-    files=GraphFiles("path", (".db", ".sqlite", ".sqlite3", ".bfsql"), (*SOURCES, *TABLES)),
+    files=GraphFiles(
+        "path", (".db", ".sqlite", ".sqlite3", ".bfsql"), (*SOURCES, *TABLES), "more_files"
+    ),
 )

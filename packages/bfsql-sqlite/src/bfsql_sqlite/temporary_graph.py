@@ -1,7 +1,7 @@
-"""A file of another format, loaded into a graph that exists as long as it is open.
+"""Files of other formats, loaded into a graph to be served.
 
-A search, an answer and the schema are then those of the loaded file, and as fast. The graph of a
-database, a workbook or a folder stays in the user's folder of caches, until its source changes.
+A search, an answer and the schema are then those of the loaded files, and as fast. The graph stays
+in the user's folder of caches, until a file changes; without such a folder, as long as it is open.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from collections.abc import Hashable
 from contextlib import ExitStack, suppress
 from hashlib import sha256
 from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
 from typing import Self
 from uuid import uuid4
@@ -24,6 +25,7 @@ from bfsql.errors import SourceError, StoreError, system_reason
 from bfsql.loading import Reading, fill
 from bfsql.loading.folders import working_folder
 from bfsql.models.load import LoadOptions, LoadReport
+from bfsql.sources import SourceOptions
 from bfsql_sqlite.connection import check, file_state
 from bfsql_sqlite.plugin import plugin
 from bfsql_sqlite.settings import SqliteSettings
@@ -54,35 +56,43 @@ class TemporaryGraph:
         self._folder = folder
 
     @classmethod
-    async def load(cls, settings: SqliteSettings, *, caches: bool = False) -> Self:
-        """Load a source as `bfsql load` does by default.
+    async def load(cls, settings: SqliteSettings) -> Self:
+        """Load files as `bfsql load` does with the same settings.
 
         Args:
-            settings: `path` is the source.
-            caches: Whether the graph is kept for the next time, if there is a place for it.
+            settings: `path` and `more_files` are the files.
 
         Raises:
             StoreError: It cannot be read, or there is no room for the graph.
         """
-        source = settings.path.expanduser()
-        files = _files(source)
+        paths = [settings.path.parent.joinpath(one).expanduser() for one in settings.more_files]
+        paths = [settings.path.expanduser(), *paths]
+        files = [*chain.from_iterable(map(_files, paths))]
         state = _state(files)  # before they are read, so that no change is missed
-        if source.exists() and not (source.is_file() or source.is_dir()):
-            raise StoreError(
-                f"{source} is not a regular file. Save its content as one to serve it."
-            )
+        for path in paths:
+            if path.exists() and not (path.is_file() or path.is_dir()):
+                raise StoreError(
+                    f"{path} is not a regular file. Save its content as one to serve it."
+                )
+        source, options = " ".join(map(str, paths)), settings.source_options()
         with ExitStack() as stack:
             try:
-                place = _place(source, state) if caches else None
+                place = _place((*map(Path.resolve, paths), options), state)
                 if place is None or not _is_graph(place):
                     parent = Path(tempfile.gettempdir()) if place is None else place.parent
                     working = working_folder(parent, ".bfsql-serve.", uuid4().hex)
                     folder = stack.enter_context(working)
-                    made = settings.model_copy(update={"path": folder / f"{source.name}.db"})
-                    if caches:
-                        log.warning(_LOADS, source, place or "a temporary file", source)
-                    reading = await asyncio.to_thread(Reading, plugin, [source], how=_AS_LOADED)
-                    _log(source, await fill(plugin, made, reading))
+                    made = settings.model_copy(update={"path": folder / f"{paths[0].name}.db"})
+                    log.warning(_LOADS, source, place or "a temporary file", source)
+                    how = SourceOptions(**options)
+                    reading = await asyncio.to_thread(Reading, plugin, paths, how, how=_AS_LOADED)
+                    report = await fill(plugin, made, reading)
+                    if options["graph"] and not report.nodes:
+                        raise StoreError(
+                            f"No statement of {source} is in the graph {' or '.join(how.graph)}. "
+                            "Name another one with --graph, or none for all statements."
+                        )
+                    _log(source, report)
                     if place is None:
                         return cls(made, (files, state), stack.pop_all())
                     made.path.chmod(0o600)
@@ -106,7 +116,7 @@ class TemporaryGraph:
         self._folder.close()
 
 
-_LOADS = "%s is loaded before it is served, into %s. How its tables are read: bfsql load %s --guess"
+_LOADS = "%s is loaded before it is served, into %s. How it is read: bfsql load %s --dry-run"
 
 
 def _files(source: Path) -> list[Path]:
@@ -121,10 +131,10 @@ def _state(files: list[Path]) -> Hashable:
     return tuple((str(file), file_state(file)) for file in files)
 
 
-def _place(source: Path, state: Hashable) -> Path | None:
+def _place(source: Hashable, state: Hashable) -> Path | None:
     """The file for the graph of a source in the user's folder of caches; None without one.
 
-    Its name begins with what is the same for all states of the source.
+    Its name begins with what is the same for all states of the source, which is files and options.
     """
     home = {"win32": "~/AppData/Local", "darwin": "~/Library/Caches"}.get(sys.platform, "~/.cache")
     base = Path(os.environ.get("XDG_CACHE_HOME") or home).expanduser()
@@ -135,7 +145,7 @@ def _place(source: Path, state: Hashable) -> Path | None:
     except OSError as error:
         log.info("No graph is kept in %s: %s", folder, system_reason(error))
         return None
-    keys = (str(source.resolve()), (state, version("bfsql-core"), version("bfsql-sqlite")))
+    keys = (source, (state, version("bfsql-core"), version("bfsql-sqlite")))
     return folder / ("-".join(sha256(repr(key).encode()).hexdigest()[:32] for key in keys) + ".db")
 
 
@@ -157,9 +167,10 @@ def _remove_stale(place: Path) -> None:
                 other.unlink()
 
 
-def _log(source: Path, report: LoadReport) -> None:
-    for note in (note for one in report.sources for note in one.notes):
-        log.info("%s: %s", source, note)
+def _log(source: str, report: LoadReport) -> None:
+    for one in report.sources:
+        for note in one.notes:
+            log.info("%s: %s", one.name, note)
     if report.refused:
         log.warning(
             "Left out of %s: lines that cannot be used (%d). The first: %s. For more: "

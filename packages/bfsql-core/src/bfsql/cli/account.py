@@ -148,6 +148,12 @@ def _example(column: ColumnAccount) -> str:
 # --- what became of them --------------------------------------------------------
 
 
+_COUNT = (
+    " The multiplicity of a merged edge is the number of its records; --count-duplicates gives one "
+    "to every edge, so that sums and conditions take the others into account."
+)
+
+
 def _changes(report: LoadReport) -> Iterator[str]:
     """A line for each way in which nodes and edges were changed."""
     if report.created_nodes:
@@ -158,7 +164,7 @@ def _changes(report: LoadReport) -> Iterator[str]:
     if report.duplicate_nodes or report.duplicate_edges:
         nodes = counted(report.duplicate_nodes, "node")
         edges = counted(report.duplicate_edges, "edge")
-        yield f"Duplicates merged: {nodes}, {edges}."
+        yield f"Duplicates merged: {nodes}, {edges}.{_COUNT * report.many_duplicates}"
     is_tabular = all(source.format not in RDF for source in report.sources)
     if report.similar_ids and is_tabular:
         yield similar_ids(report)

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import partial
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -224,7 +225,13 @@ class ConfiguredCommand(click.Command):
                     f"The backend {choice.backend} cannot serve {graph} directly. Load it first: "
                     f"bfsql load {graph} --path graph.db"
                 )
-            return args, [option.flag, graph]
+            more = next((o.flag for o in known if files and o.field == files.more), None)
+            after = [] if self._takes_names else args[self.leading :]
+            others = [*takewhile(lambda one: more and not one.startswith("-"), after)]
+            # A relative one would begin in the folder of the first.
+            others = [word for one in others for word in (str(more), str(Path(one).absolute()))]
+            rest = args[self.leading + len(others) // 2 :]
+            return [*args[: self.leading], *rest], [option.flag, graph, *others]
         if option and option.flag != _PATH and not any(o.flag == _PATH for o in known):
             args = [re.sub(rf"^{_PATH}(?==|$)", option.flag, argument) for argument in args]
         return args, []
@@ -374,8 +381,7 @@ def check_graph(configuration: Configuration) -> None:
 def graph_files(configuration: Configuration) -> list[Path]:
     """The files that the backend serves; none if it serves a store."""
     files = configuration.choice.plugin.files
-    value = getattr(configuration.backend.settings, files.setting) if files else None
-    return [Path(one) for one in (value if isinstance(value, (list, tuple)) else [value]) if one]
+    return [Path(getattr(configuration.backend.settings, files.setting))] if files else []
 
 
 def opened(

@@ -188,7 +188,8 @@ async def _store(configuration: Configuration) -> tuple[list[Finding], Proposal]
                 if reason := await graph.db.may_write():
                     found.append(Finding("warning", "rights", reason))
             proposal = await proposal_of(configuration)
-            options = type(configuration.backend.settings).model_fields
+            model = type(configuration.backend.settings)
+            options = model.model_fields.keys() - model.file_options.keys()
             found += [finding async for finding in _graph(graph, proposal, options)]
     except (BfsqlError, OSError) as error:
         found.append(Finding("wrong", "store", str(error)))
@@ -220,7 +221,7 @@ _NAMED_BY = {
     "name_property": _OF_PROPERTIES.format("name-property"),
     "nodes": "Name the column that holds them in --nodes, as in people: id=person_id, name=COLUMN.",
     "": "Load tables with --name-column. For RDF, add labels such as rdfs:label, or name a "
-    "property: bfsql serve --backend sparql --data FILE --label-property PROPERTY.",
+    "property: bfsql serve FILE --label-property PROPERTY.",
 }
 """What gives nodes a name, by the option of a backend that does; the last is for all others."""
 

@@ -20,12 +20,13 @@ import click
 
 from bfsql.cli.account import account, guess, rehearsal
 from bfsql.cli.command import ExitCode, escape, wrapped
-from bfsql.cli.configuration import Configuration
+from bfsql.cli.configuration import Choice, Configuration
 from bfsql.cli.configured import ConfiguredCommand
 from bfsql.errors import ConfigurationError
 from bfsql.interpreter import rare_collections
 from bfsql.loading import Reading, fill, rehearse
 from bfsql.models.load import LoadMode, LoadOptions, Progress
+from bfsql.settings import BackendSettings, Option
 from bfsql.sources import FORMATS, SourceOptions
 from bfsql.sources.keys import TableReading
 from bfsql.sources.options import OWN_OPTIONS, option_of
@@ -33,7 +34,7 @@ from bfsql.sources.reading_file import is_reading, read_reading, write_reading
 
 _FLAGS = (
     *("replace", "append", "no_backup", "no_create_nodes", "dry_run", "allow_refused", "strict"),
-    *("guess", "write"),
+    *("guess", "write", "count_duplicates"),
 )
 
 _OF_FILE = "[FILE=]TEXT"
@@ -50,6 +51,12 @@ _STORES = ("--path", "--backend", "--config", "--context", "--write")
 
 class _LoadCommand(ConfiguredCommand):
     writes = True
+
+    def backend_options(self, choice: Choice) -> list[Option]:
+        """As of other commands, but for those of reading that every load has itself."""
+        own = choice.plugin.settings.file_options
+        known = super().backend_options(choice)
+        return [o for o in known if o.field not in own or o.name == o.field.replace("_", "-")]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Refuse an option that is given twice, since only the last value would count.
@@ -122,6 +129,11 @@ def _given_twice(option: str, count: int, cure: str = "") -> click.UsageError:
     "--allow-refused",
     is_flag=True,
     help="Exit with 0 even if lines were refused or edges meet no nodes.",
+)
+@click.option(
+    "--count-duplicates",
+    is_flag=True,
+    help="Give every edge its multiplicity, the number of records that were merged.",
 )
 @click.option("--strict", is_flag=True, help="Stop at the first line that cannot be used.")
 @click.option("--format", metavar="NAME", help=f"Format of all sources: {', '.join(FORMATS)}.")
@@ -203,7 +215,8 @@ def load(configuration: Configuration, source: tuple[str, ...], **options: Any) 
     tables = [
         t for one in sources for t in (read_reading(one).sources if is_reading(one) else [one])
     ]
-    plugin, reading = configuration.choice.plugin, _reading(options, tables)
+    settings = configuration.backend.settings
+    plugin, reading = configuration.choice.plugin, _reading(options, tables, settings)
     how = _how(flags, reading.default_type, removing=bool(removals))
     write = partial(_write, flags["write"], sources, target, reading)
     try:
@@ -220,7 +233,7 @@ def load(configuration: Configuration, source: tuple[str, ...], **options: Any) 
                 lines, report, error = rehearsal(trial), trial.report, trial.error
             else:
                 with rare_collections(30):
-                    report = asyncio.run(fill(plugin, configuration.backend.settings, opened))
+                    report = asyncio.run(fill(plugin, settings, opened))
                 lines, error = account(report, allowed=flags["allow_refused"]), None
             lines = [*guess(opened.readings), *lines] if opened.readings else lines
     except KeyboardInterrupt as interrupt:
@@ -282,19 +295,16 @@ def _check_target(configuration: Configuration, sources: Sequence[Path]) -> Path
     files, backend = configuration.choice.plugin.files, configuration.backend
     if files is None:
         return None
-    named = getattr(backend.settings, files.setting)
-    if not named:  # a store that may be given files instead
-        return None
-    file = Path(named if isinstance(named, str | Path) else named[0])
+    file = Path(getattr(backend.settings, files.setting))
     if file.exists() and any(one.exists() and file.samefile(one) for one in sources):
         raise ConfigurationError(
             f"{file} is both a SOURCE and the graph file to be made. Name another one with --path."
         )
     if not backend.origins[files.setting].startswith("option"):
         return file
-    if files.setting != "path" or file.name.lower().endswith(files.sources):
+    if file.name.lower().endswith(files.sources):
         graph = file.name.partition(".")[0] + ".db"
-        serve = f" To use {file} without loading it: bfsql serve {file}" if file.exists() else ""
+        serve = f" To use {file} as it is: bfsql serve {file}" if file.exists() else ""
         raise ConfigurationError(
             f"Nothing can be loaded into {file}: the backend {configuration.choice.backend} only "
             f"reads such files. Load into a graph file: bfsql load SOURCE --path {graph}.{serve}"
@@ -333,13 +343,16 @@ def _how(flags: Mapping[str, bool], default_type: str, *, removing: bool) -> Loa
         create_nodes=not flags["no_create_nodes"],
         default_type=default_type,
         require_nodes=True,
+        count_duplicates=flags["count_duplicates"],
         strict=flags["strict"],
         backup=not flags["no_backup"],
     )
 
 
-def _reading(options: Mapping[str, Any], sources: Sequence[Path]) -> SourceOptions:
-    """The options for reading the files."""
+def _reading(
+    options: Mapping[str, Any], sources: Sequence[Path], settings: BackendSettings
+) -> SourceOptions:
+    """The options for reading the files; those of the load count more than those of the backend."""
     of_files: dict[str, dict[str, str]] = {}
     options = dict(options)
     for field in OWN_OPTIONS:
@@ -359,7 +372,7 @@ def _reading(options: Mapping[str, Any], sources: Sequence[Path]) -> SourceOptio
             "products.csv=product:."
         )
         named["id_prefixes"] = _pairs("--id-prefix", named["id_prefixes"], right)
-    return SourceOptions(**named, of_files=of_files)
+    return SourceOptions(**{**settings.source_options(), **named, "of_files": of_files})
 
 
 def _for_all(

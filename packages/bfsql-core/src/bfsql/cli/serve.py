@@ -43,8 +43,8 @@ _OF_HTTP: Sequence[str] = ("host", "port", "admin_port")
 def serve(configuration: Configuration) -> None:
     """Serve a graph to MCP clients, or to programs with --rest.
 
-    GRAPH is a file made by `bfsql load`, or an RDF file; or a database, a workbook or a folder of
-    tables, which is loaded first. Other stores are named with --backend.
+    GRAPH is a file made by `bfsql load`; or RDF, a database, a workbook or a folder of tables,
+    which is loaded first. Several files are one graph. Other stores are named with --backend.
 
     Over stdio, a client starts this command itself; standard output then carries only the protocol.
     Over HTTP, it serves any number of clients at /mcp. With --rest it serves a web API instead,

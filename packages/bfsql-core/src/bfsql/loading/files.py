@@ -25,7 +25,7 @@ from bfsql.models.load import (
 from bfsql.models.merge import UNTYPED
 from bfsql.models.name_keys import ANY_TYPE
 from bfsql.models.rdf_names import NAME_PROPERTIES
-from bfsql.models.records import GraphRecord, GraphStream, NodeRecord, Refusal
+from bfsql.models.records import EdgeRecord, GraphRecord, GraphStream, NodeRecord, Refusal
 from bfsql.plugins import BackendPlugin
 from bfsql.plugins.declaration import Load
 from bfsql.settings import BackendSettings
@@ -33,7 +33,7 @@ from bfsql.sources import RDF, SourceOptions, open_sources
 from bfsql.sources.files import ReadSoFar
 from bfsql.sources.headers import neo4j_columns
 from bfsql.sources.open import Source
-from bfsql.sources.rdf_choices import choose_together
+from bfsql.sources.rdf import read_together
 
 EVERY = 1_000
 """Number of records between two calls of `progress`."""
@@ -158,7 +158,7 @@ class Reading:
         sources = [source for source in sources if source.origin not in remove]
         self.readings = [one.reading for one in sources if one.reading is not None]
         """How tables are read by their keys; none if they are read by the names of columns."""
-        choose_together(source.choices for source in sources)
+        read_together(source.rdf for source in sources)
         self._accounts = [source.account for source in sources]
         self._node_tables = NodeTables(sources)
         self._sources = sources
@@ -170,6 +170,8 @@ class Reading:
             *(Source(SourceAccount("", ""), one.references) for one in sources if one.references),
             *(Source(SourceAccount("", ""), one.records()) for one in self._ends),
         ]
+        if how.count_duplicates:  # a table that a store reads in bulk would have no such records
+            sources = [one._replace(records=_counted(one.records), table=None) for one in sources]
         self.records = RefusalFilter(
             chain.from_iterable(source.records for source in sources),
             strict=how.strict,
@@ -207,16 +209,26 @@ class Reading:
         report = with_typed_ends(report, self._ends)
         add_advice(self._sources, self._node_tables.samples, report)
         unread = [] if report.edges else unread_references(self._sources)
+        merged = report.duplicate_edges if not rdf and not self.how.count_duplicates else 0
         return replace(
             report,
             duplicate_nodes=max(0, report.duplicate_nodes - statements),
             duplicate_edges=max(0, report.duplicate_edges - sum(one.statements for one in rdf)),
+            many_duplicates=10 * merged > report.edges + merged,
             refusals=list(islice(refusals, MAX_REFUSALS)),
             refused=sum(one.refused for one in filters) + report.refused,
             wrong_columns=[*self._node_tables.wrong_columns(report, self._accounts), *unread],
             sources=self._accounts,
             removals=self._removals,
         )
+
+
+def _counted(records: GraphStream) -> GraphStream:
+    """Records whose edges all have a `multiplicity`, so that those of a single record have one."""
+    for record in records:
+        if isinstance(record, EdgeRecord):
+            record = replace(record, metadata={"multiplicity": 1} | record.metadata)  # noqa: PLW2901
+        yield record
 
 
 def _named(source: Source, untyped: str) -> GraphStream:
@@ -371,7 +383,8 @@ def keys_of_names(
 ) -> list[tuple[str, Collection[str]]]:
     """The keys, other than `name`, of what became the name, with the types of the nodes."""
     if account.format in RDF:
-        return [(key, (ANY_TYPE,)) for key in NAME_PROPERTIES]
+        chosen = [column.name for column in account.columns]
+        return [(key, (ANY_TYPE,)) for key in chosen or NAME_PROPERTIES]
     keys = [column.name.strip() for column in account.columns]
     if typed := neo4j_columns(keys):
         keys = [one.name for one in typed]

@@ -57,6 +57,9 @@ class LoadOptions:
     require_nodes: bool = False
     """Whether a graph without nodes, or in which every edge dangles, is an error that leaves the
     store as it was."""
+    count_duplicates: bool = False
+    """Whether each edge has its `multiplicity`, also an edge of one record; it is added to the
+    records before a loader sees them."""
     strict: bool = False
     """Whether a record that the store cannot hold ends the load."""
     backup: bool = True
@@ -158,6 +161,8 @@ class LoadReport:
     """
     duplicate_edges: int = 0
     """Number of further records of existing triples, merged into them."""
+    many_duplicates: bool = False
+    """Whether these are so many that `LoadOptions.count_duplicates` should be considered."""
     dangling_edges: int = 0
     """Number of triples with an end that no node record describes."""
     dangling_examples: list[str] = field(default_factory=list)

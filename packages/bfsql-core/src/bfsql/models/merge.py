@@ -3,7 +3,8 @@
 "Backends merge them, lists as a sorted union, differing scalars as a sorted
 list, `confidence` as the largest with all of them in `confidences`;
 `multiplicity`, in the metadata only, says how many records there were when
-more than one." A record with the `multiplicity` 0 adds to another one, and does not count.
+more than one." A record with the `multiplicity` 0 adds to another one, and does not count; a
+negative one takes others back.
 
 Evidence consists of the passages that support an edge, in its metadata under `provenance`: items
 with `document_id`, `section`, `text_span`, `confidence` and any further fields of the store.
@@ -162,8 +163,9 @@ def merge_edges(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     if confidences:
         merged["confidence"] = confidences[-1]
         merged["confidences"] = confidences
-    merged["multiplicity"] = sum(map(_multiplicity, records))
-    if merged["multiplicity"] == 1:
+    number = sum(map(_multiplicity, records))
+    merged["multiplicity"] = max(number, 1)
+    if number <= 1 and all(record.get("multiplicity") != 1 for record in records):
         del merged["multiplicity"]
     return merged
 
@@ -177,9 +179,9 @@ def _confidences(record: Mapping[str, Any]) -> list[Any]:
 
 
 def _multiplicity(record: Mapping[str, Any]) -> int:
-    """The number of records that a record represents; 0 if it only adds to another one."""
+    """The number of records that a record represents; less than 1 if it only adds to others."""
     number = record.get("multiplicity")
-    return number if type(number) is int and (number > 1 or number == 0) else 1
+    return number if type(number) is int else 1
 
 
 def _texts(value: Any) -> tuple[str, ...]:

@@ -116,6 +116,8 @@ class GraphFiles:
     """The endings of their names, in lower case, as `.db`."""
     sources: tuple[str, ...] = ()
     """Endings of files of other kinds, which it reads but no load writes."""
+    more: str = ""
+    """The settings field that takes further files of such kinds; none if one file is a graph."""
 
     def has(self, name: str) -> bool:
         """Whether a file with this name is one of them."""

@@ -59,6 +59,13 @@ class BackendSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
     found_file: ClassVar[FoundFile] = FoundFile()
     """What a configuration file may set that nobody named; by default nothing."""
+    file_options: ClassVar[Mapping[str, str]] = {}
+    """Fields that say how files are read, with the fields of `SourceOptions` that they are."""
+
+    def source_options(self) -> dict[str, Any]:
+        """The fields that say how files are read, for `SourceOptions`."""
+        given = {name: getattr(self, field) for field, name in self.file_options.items()}
+        return {name: tuple(one) if isinstance(one, list) else one for name, one in given.items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ FALLBACK_IDS: Names = ("key", "name")
 """Columns that are ids only if no value occurs twice, since they may also be properties."""
 ID: Names = (
     *(":id", "id", "entity_id", "node_id", "identifier", "curie", "iri", "uri", "_id", "_key"),
-    *FALLBACK_IDS,
+    *("uuid", *FALLBACK_IDS),
 )
 TYPE: Names = (
     *(":label", "type", "entity_type", "node_type", "labelv", "category", "kind", "class"),
@@ -39,12 +39,12 @@ ALIASES: Names = ("synonyms", "aliases", "alias", "synonym", "alt_labels", "alte
 SUBJECT: Names = (
     *(":start_id", "subject", "subject_id", "source", "source_id", "from", "from_id", "start"),
     *("start_id", "head", "head_id", "src", "_start", "_from", "fromnodeid", "source_ref"),
-    *("sourceid", "origin"),
+    *("sourceid", "origin", "source_node_uuid"),
 )
 OBJECT: Names = (
     *(":end_id", "object", "object_id", "target", "target_id", "to", "to_id", "end"),
     *("end_id", "tail", "tail_id", "dst", "_end", "_to", "tonodeid", "target_ref"),
-    *("targetid", "destination", "dest", "destid"),
+    *("targetid", "destination", "dest", "destid", "target_node_uuid"),
 )
 PREDICATE: Names = (
     *(":type", ":label"),

@@ -19,8 +19,7 @@ from bfsql.sources.id_columns import TypedEnds, reference_edges, typed_ends, wit
 from bfsql.sources.keys import TableReading
 from bfsql.sources.options import EDGE_OPTIONS, NO_OPTIONS, NODE_OPTIONS, SourceOptions, option_of
 from bfsql.sources.parquet import ParquetTable
-from bfsql.sources.rdf import prefixes_of
-from bfsql.sources.rdf_choices import Choices, choose_together
+from bfsql.sources.rdf import RdfStream, prefixes_of, read_together
 from bfsql.sources.registry import (
     format_of,
     format_of_pipe,
@@ -77,8 +76,8 @@ class Source(NamedTuple):
     ends: TypedEnds | None = None
     """Nodes at the ends of the table's edges, for loads that create nodes, to be read after its
     records; they are not counted in the account."""
-    choices: Choices | None = None
-    """The types and names of an RDF file."""
+    rdf: RdfStream | None = None
+    """The records of an RDF file, some of which depend on other files."""
     close: Callable[[], None] = lambda: None
     """Closes what remains open after its records were read, since they can be read again."""
 
@@ -86,7 +85,7 @@ class Source(NamedTuple):
 def read_all(paths: Sequence[Path | str], options: SourceOptions = NO_OPTIONS) -> GraphStream:
     """The records of several files as one graph; arguments and errors as in `open_sources`."""
     sources = open_sources(paths, options)
-    choose_together(one.choices for one in sources)
+    read_together(one.rdf for one in sources)
     return chain.from_iterable(chain(one.records, one.references or ()) for one in sources)
 
 
@@ -160,8 +159,8 @@ def _source(
     alone: bool,
 ) -> Source:
     if not isinstance(opened, AnyTable):
-        choices, records = getattr(opened, "choices", None), _read(source, opened, account)
-        return Source(account, records, origin=source.origin, choices=choices)
+        rdf = opened if isinstance(opened, RdfStream) else None
+        return Source(account, _read(source, opened, account), origin=source.origin, rdf=rdf)
     options = options.of_file(source.path.name)
     references = reference_edges(opened, account, options)
     ends = typed_ends(opened, account, options, alone=alone)

@@ -68,6 +68,20 @@ class SourceOptions:
     """JSON-LD: a file with the context of documents that refer to one elsewhere."""
     languages: tuple[str, ...] = ()
     """RDF: languages of the texts to keep, for instance `en`; without any, all are kept."""
+    graph: tuple[str, ...] = ()
+    """RDF: ids of the named graphs to read; without any, all statements are read."""
+    type_property: tuple[str, ...] = ("rdf:type",)
+    """RDF: ids of the properties that give a node's type."""
+    type_priority: tuple[str, ...] = ()
+    """RDF: ids of types that precede a node's other types, the best first."""
+    label_property: tuple[str, ...] = ()
+    """RDF: ids of the properties that hold the name, the best first; without any, the usual."""
+    alias_property: tuple[str, ...] = ()
+    """RDF: ids of the properties that hold other names; without any, the usual ones."""
+    only_predicate: tuple[str, ...] = ()
+    """RDF: ids of the predicates of edges; without any, all are."""
+    exclude_predicate: tuple[str, ...] = ()
+    """RDF: ids of predicates whose statements are no edges."""
 
     def of_file(self, name: str) -> SourceOptions:
         """The options for a file of this name."""

@@ -22,6 +22,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -37,9 +38,9 @@ from bfsql.models.records import EdgeRecord, GraphRecord, GraphStream, NodeRecor
 from bfsql.sources.fields import Unusable
 from bfsql.sources.files import check_library, guarded, open_bytes
 from bfsql.sources.headers import listed
-from bfsql.sources.options import SourceOptions
+from bfsql.sources.options import SourceOptions, option_of
 from bfsql.sources.rdf_blank_nodes import BlankNode, BlankNodes
-from bfsql.sources.rdf_choices import Choices, Name, RdfStream
+from bfsql.sources.rdf_choices import Choices, Name
 from bfsql.sources.rdf_statements import Statements
 from bfsql.sources.text import encoding_of, lines, open_utf8, whole_text
 
@@ -51,8 +52,10 @@ BLANK_NODE_PREDICATES = "blank_node_predicates"
 
 _TYPE = WELL_KNOWN["rdf"] + "type"
 _SUBCLASS = WELL_KNOWN["rdfs"] + "subClassOf"
-_NAMES = {iri: rank for rank, iri in enumerate(map(Prefixes({}).full, NAME_PROPERTIES))}
-_SYNONYMS = {*map(Prefixes({}).full, ALIAS_PROPERTIES)}
+_NAMES, _SYNONYMS = (
+    tuple(str(Prefixes({}).full(name)) for name in names)
+    for names in (NAME_PROPERTIES, ALIAS_PROPERTIES)
+)
 _TURTLE = re.compile(rb"^\s*@?prefix\s+([^\s:]*):\s*<([^\s<>]+)>", re.IGNORECASE)
 _XML = re.compile(rb"""xmlns(?::([^\s=]+))?\s*=\s*["']([^"'<]+)["']""")
 _ENTITY = re.compile(rb"""<!ENTITY\s+([^\s%"']+)\s+["']([^"'&<]+)["']""")
@@ -84,17 +87,63 @@ def open_rdf(path: Path, options: SourceOptions, account: SourceAccount) -> RdfS
     read = partial(
         quads, path, format_, encoding=account.encoding, base=base, context=options.context
     )
-    records = _Records(options, account, base)
-    return RdfStream(_records(path, read, records), records.choices)
+    if options.graph:
+        read = partial(_in_graphs, read, account, _iris(options, "graph", account))
+    records = _Records(options, account, base, read)
+    return RdfStream(_records(path, records), records)
 
 
-def _records(
-    path: Path, read: Callable[[], Iterator[Quad | Refusal]], records: _Records
-) -> GraphStream:
-    with closing(records), closing(BlankNodes()) as blank:
-        statements = Statements(blank)
+class RdfStream(Iterator[GraphRecord | Refusal]):
+    """The records of an RDF file, the last of which depend on all files of a load."""
+
+    def __init__(self, stream: GraphStream, records: _Records) -> None:
+        self.stream = stream
+        self.records = records
+
+    def __next__(self) -> GraphRecord | Refusal:
+        return next(self.stream)
+
+
+def read_together(streams: Iterable[RdfStream | None]) -> None:
+    """Make what depends on all RDF files when the last is read; other files have None."""
+    files = [one.records for one in streams if one is not None]
+    for one in files:
+        one.files = files if one is files[-1] else ()
+        one.choices.files = [file.choices for file in one.files]
+
+
+def _iris(options: SourceOptions, field: str, account: SourceAccount) -> tuple[str, ...]:
+    """The IRIs of ids in an option, which are those of answers."""
+    full = Prefixes(options.prefixes or {}).full
+    found = {name: full(name) for name in getattr(options, field)}
+    if wrong := [name for name, iri in found.items() if iri is None]:
+        raise SourceError(
+            account.name,
+            f"{wrong[0]!r} ({option_of(field)}) is no id of RDF: write an IRI, or a name with one "
+            "of the prefixes, such as rdfs:label",
+        )
+    return tuple(filter(None, found.values()))
+
+
+def _in_graphs(
+    read: Callable[[], Iterator[Quad | Refusal]], account: SourceAccount, graphs: Sequence[str]
+) -> Iterator[Quad | Refusal]:
+    """The statements of some graphs; a note counts the others."""
+    others = 0
+    for quad in read():
+        if isinstance(quad, Refusal) or quad[3] in graphs:
+            yield quad
+        else:
+            others += 1
+    if others:
+        account.note(f"left out by --graph: {others:,} statements of other graphs")
+
+
+def _records(path: Path, records: _Records) -> GraphStream:
+    with closing(records):
+        blank, statements = records.blank, records.statements
         roles = statements.roles
-        for quad in read():
+        for quad in records.read():
             if isinstance(quad, Refusal):
                 yield quad
                 continue
@@ -117,8 +166,9 @@ def _records(
         yield from records.ready
         records.ready.clear()
         blank.complete()
-        yield from records.of_statements(statements, read)
+        yield from records.of_waiting()
         yield from records.of_blank_nodes(blank)
+        yield from records.of_statements()
         yield from records.of_choices()
 
 
@@ -141,10 +191,23 @@ class _Records:
     Attributes:
         ready: Records that are complete.
         choices: The types and names.
+        blank: The statements with blank nodes.
+        statements: The statements about statements.
+        files: The files whose choices and statements about edges are read here: this one, or those
+            of `read_together`.
     """
 
-    def __init__(self, options: SourceOptions, account: SourceAccount, base: str) -> None:
+    def __init__(
+        self,
+        options: SourceOptions,
+        account: SourceAccount,
+        base: str,
+        read: Callable[[], Iterator[Quad | Refusal]],
+    ) -> None:
         self.ready: list[GraphRecord] = []
+        self.read, self.blank = read, BlankNodes()
+        self.statements = Statements(self.blank, read)
+        self.files: Sequence[_Records] = (self,)
         prefixes = options.prefixes
         # In brackets an id means this IRI, regardless of the bound prefixes.
         self._short = (lambda iri: f"<{iri}>") if prefixes is None else Prefixes(prefixes).short
@@ -152,10 +215,23 @@ class _Records:
         self._account = account
         self._seen: set[str] = set()
         self._node: _Node | None = None
-        self.choices = Choices(options.languages)
+        iris = partial(_iris, options, account=account)
+        self._types = {*iris("type_property")}
+        self._names = {iri: n for n, iri in enumerate(iris("label_property") or _NAMES)}
+        self._synonyms = {*(iris("alias_property") or _SYNONYMS)}
+        self._only, self._excluded = {*iris("only_predicate")}, {*iris("exclude_predicate"), _TYPE}
+        self._not_edges = 0
+        for iri in self._names if options.label_property else ():
+            account.add_column(self._short(iri), "name", "")
+        self.choices = Choices(options.languages, iris("type_priority"))
         self._base = base
         self._is_relative = options.base is not None  # whether the account notes it
-        self.close = self.choices.close
+
+    def close(self) -> None:
+        """Remove the temporary files, except those that wait for another file."""
+        for one in self.files:
+            one.choices.connection.close()
+            one.blank.close()
 
     def add(self, subject: str, predicate: str, object_: str | Literal) -> None:
         """Add a statement.
@@ -170,25 +246,33 @@ class _Records:
         if isinstance(object_, Literal):
             if in_languages(object_, self._languages):
                 self._add_value(id_, predicate, object_)
-        elif predicate == _TYPE:
+        elif predicate in self._types:
             self._present(id_).types.append(object_)
         else:
             if predicate == _SUBCLASS:
                 self.choices.add_subclass(subject, object_)
+            if not self._follows(predicate):
+                self._not_edges += 1
+                return
             relation, other = self._short(predicate), self._short(object_)
             for end in (id_, other):
                 if end not in self._seen:
                     self.ready.append(NodeRecord(end, self._default_type))
                     self._remember(end)
             self.ready.append(EdgeRecord(id_, relation, other))
+            self.statements.note_edge(subject, predicate, object_)
+
+    def _follows(self, predicate: str) -> bool:
+        """Whether statements with a predicate are edges."""
+        return predicate not in self._excluded and (not self._only or predicate in self._only)
 
     def _add_value(self, id_: str, predicate: str, literal: Literal) -> None:
         value = value_of(literal)
-        if (rank := _NAMES.get(predicate)) is not None:
+        if (rank := self._names.get(predicate)) is not None:
             language = literal.language
             name = (rank, language.lower() if language else "", str(value))
             self._present(id_).names.append(name)
-        elif predicate in _SYNONYMS:
+        elif predicate in self._synonyms:
             self._present(id_, "synonyms").metadata["synonyms"] = [str(value)]
         elif isinstance(value, list) and len(value) > 1:
             self.finish_node()  # merging sorts lists
@@ -238,34 +322,54 @@ class _Records:
                 metadata["synonyms"] = sorted(names[1:])
             main = self._short(types[0]) if types else self._default_type
             yield self._of_statements(NodeRecord(id_, main, metadata))
+        if self._not_edges:
+            self._account.note(
+                "left out by --only-predicate and --exclude-predicate: "
+                f"{self._not_edges:,} statements between nodes"
+            )
         if self.choices.have_foreign_names():
             self._account.note(
                 f"names are in the language {self.choices.languages()[0]} where there is one; "
                 "names in others are synonyms. --language selects languages"
             )
 
-    def of_statements(
-        self, statements: Statements, read: Callable[[], Iterator[Quad | Refusal]]
-    ) -> GraphStream:
-        """The edges that are described by statements about them, which notes count."""
-        statements.complete(read())
-        for edge in statements.plain():
+    def of_waiting(self) -> GraphStream:
+        """The edges that waited, since they could have been statements about others."""
+        self.statements.complete()
+        for edge in self.statements.plain():
             self.add(*edge)
             yield from self.ready
             self.ready.clear()
+        self.finish_node()  # one of these may be the type of a node
+
+    def of_statements(self) -> GraphStream:
+        """What statements of all files say about edges, and how often edges are stated again."""
+        if self.files:
+            self.statements.complete_together([one.statements for one in self.files])
+        again = (
+            EdgeRecord(self._short(s), self._short(p), self._short(o), {"multiplicity": 1 - number})
+            for s, p, o, number in (self.statements.repeated() if self.files else ())
+        )
+        described = (one.of_descriptions(self.files[:n]) for n, one in enumerate(self.files))
+        for record in chain(again, *described):
+            self._account.edges -= 1
+            self._account.statements += 1
+            yield record
+
+    def of_descriptions(self, earlier: Sequence[_Records]) -> GraphStream:
+        """The edges that are described by statements of this file, which notes count."""
+        statements = self.statements
         keys, number, before = Counter[str](), 0, None
         for said in statements.descriptions():
             metadata = self._metadata(said.values)
             items = [reference_item(r, self._metadata(r), self._short) for r in said.references]
             metadata |= {"provenance": items} if items else {}
-            if metadata:
+            if metadata and self._follows(said.edge[1]):
                 keys.update(metadata.keys())
                 number += 1
-                if said.edge != before:
+                if said.edge != before and not any(o.statements.quotes(said.edge) for o in earlier):
                     metadata["multiplicity"] = 0  # the edge itself is the record of the first
-                    before = said.edge
-                self._account.edges -= 1
-                self._account.statements += 1
+                before = said.edge
                 subject, predicate, object_ = map(self._short, said.edge)
                 yield EdgeRecord(subject, predicate, object_, metadata)
         self._note_statements(number, keys, *statements.left_out(), statements.unread)
@@ -295,7 +399,7 @@ class _Records:
             )
         if quoted:
             self._account.note(
-                f"statement nodes left out: {quoted:,}, whose edges the file only quotes; state "
+                f"statement nodes left out: {quoted:,}, whose edges are only quoted; state "
                 "such an edge by itself, too"
             )
         if unread:

@@ -18,7 +18,6 @@ from pydantic_core import from_json, to_json
 
 from bfsql.models.rdf import ALL_LANGUAGES, Literal, in_languages, language_rank
 from bfsql.models.rdf_types import MOST_SUBCLASSES, TypeRanking
-from bfsql.models.records import GraphRecord, GraphStream, Refusal
 
 ENGLISH = "en"
 BATCH = 1_000
@@ -36,17 +35,18 @@ class Choices:
     Args:
         languages: Languages of names in the order of preference; without any, English if at least
             half as many names are English as have the most frequent language, otherwise that one.
+        priority: Types that precede all others.
 
     Attributes:
         names: The number of names of each language.
         above: Pairs of a class and its superclass.
         connection: The temporary file.
-        files: The files whose choices are made here: this one, or those of `choose_together`.
+        files: The files whose choices are made here: this one, or those of `read_together`.
     """
 
-    def __init__(self, languages: Sequence[str]) -> None:
+    def __init__(self, languages: Sequence[str], priority: Sequence[str] = ()) -> None:
         self.names: Counter[str] = Counter()
-        self._languages = languages
+        self._languages, self._priority = languages, priority
         self.above: set[tuple[str, str]] = set()
         self._waiting: list[tuple[str, bytes, bytes]] = []
         self.connection = sqlite3.connect("", check_same_thread=False)
@@ -68,7 +68,8 @@ class Choices:
     def chosen(self) -> Iterator[tuple[str, list[str], list[str]]]:
         """The id of each node, its types, the main one first, and its names, the best first."""
         above = set[tuple[str, str]]().union(*(one.above for one in self.files))
-        ranking = TypeRanking(above=above if len(above) <= MOST_SUBCLASSES else ())
+        above = above if len(above) <= MOST_SUBCLASSES else set()
+        ranking = TypeRanking(self._priority, above=above)
         languages = self.languages()
         for id_, rows in groupby(merge(*(one.rows() for one in self.files)), itemgetter(0)):
             types, names = set[str](), list[Name]()
@@ -86,11 +87,6 @@ class Choices:
         tags = {language.partition("-")[0] for language in self._names()}
         return len(tags - {"", ALL_LANGUAGES}) > 1
 
-    def close(self) -> None:
-        """Remove the temporary files, except one that waits for another file."""
-        for one in self.files:
-            one.connection.close()
-
     def _names(self) -> Counter[str]:
         return sum((one.names for one in self.files), Counter())
 
@@ -102,24 +98,6 @@ class Choices:
     def _flush(self) -> None:
         self.connection.executemany("INSERT INTO node VALUES (?, ?, ?)", self._waiting)
         self._waiting.clear()
-
-
-class RdfStream(Iterator[GraphRecord | Refusal]):
-    """The records of an RDF file, the last of which are its choices."""
-
-    def __init__(self, records: GraphStream, choices: Choices) -> None:
-        self.records = records
-        self.choices = choices
-
-    def __next__(self) -> GraphRecord | Refusal:
-        return next(self.records)
-
-
-def choose_together(choices: Iterable[Choices | None]) -> None:
-    """Make the choices of RDF files once, when the last is read; other files have None."""
-    files = [one for one in choices if one is not None]
-    for one in files:
-        one.files = files if one is files[-1] else ()
 
 
 def name_languages(names: Counter[str]) -> tuple[str, ...]:

@@ -8,9 +8,9 @@ r"""Statements about statements in RDF files.
 | `h rdf:singletonPropertyOf p`, and `s h o` | `s p o`, in place of `s h o` |
 | `s p:P1 h`, `h ps:P1 o`, of Wikibase | `s wdt:P1 o` |
 
-What else is said of a handle is said of the edge, if the file has the edge. A handle with an IRI
-remains a node, as it is behind an endpoint; statement nodes, references and values of Wikibase do
-not.
+What else is said of a handle is said of the edge, if a file of the load has the edge. A handle
+with an IRI remains a node, as it is behind an endpoint; statement nodes, references and values of
+Wikibase do not.
 
 Handles, and what blank ones say, wait in the temporary file of the blank nodes. If there are any,
 the file is read once more, for its edges and for what is said of handles with IRIs, since
@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
@@ -91,6 +91,11 @@ CREATE TABLE said (
 );
 CREATE TABLE read (s TEXT, p TEXT, kind INTEGER, o TEXT, language TEXT, datatype TEXT);
 CREATE TABLE fact (s TEXT, p TEXT, o TEXT, PRIMARY KEY (s, p, o)) WITHOUT ROWID;
+-- Of the last file of a load, about all of them. h is a hash of an edge.
+CREATE TABLE stated (h INTEGER);
+CREATE TABLE wanted (h INTEGER PRIMARY KEY);
+CREATE TABLE again (s TEXT, p TEXT, o TEXT, h INTEGER);
+CREATE TABLE repeated (s TEXT, p TEXT, o TEXT, n INTEGER, PRIMARY KEY (s, p, o)) WITHOUT ROWID;
 """
 _INSERTS = {
     "part": "INSERT INTO part VALUES (?, ?, ?, ?, ?)",
@@ -98,6 +103,8 @@ _INSERTS = {
     "held": "INSERT INTO held VALUES (NULL, ?, ?, ?)",
     "said": "INSERT INTO said VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)",
     "read": "INSERT INTO read VALUES (?, ?, ?, ?, ?, ?)",
+    "stated": "INSERT INTO stated VALUES (?)",
+    "again": "INSERT INTO again VALUES (?, ?, ?, ?)",
 }
 _SINGLE = """
 CREATE TABLE single AS
@@ -135,6 +142,17 @@ INSERT INTO said SELECT NULL, 0, s, p, kind, o, language, datatype FROM read WHE
     SELECT 1 FROM claim WHERE blank = 0 AND handle = read.s);
 DELETE FROM read;
 """
+_COMPARE = """
+INSERT INTO repeated SELECT s, p, o, 1 FROM again WHERE h IN (SELECT h FROM wanted)
+ON CONFLICT DO UPDATE SET n = n + 1;
+DELETE FROM again;
+"""
+_STATED_AGAIN = """
+INSERT OR IGNORE INTO wanted SELECT h FROM stated GROUP BY h HAVING count(*) > 1
+"""
+_AFTER = {"read": _MATCH, "again": _COMPARE}
+"""What follows when rows were written to a table."""
+_ONLY_QUOTED = "claim WHERE o IS NOT NULL AND (s, p, o) NOT IN (SELECT s, p, o FROM fact)"
 _SAID = """
 SELECT fact.s, fact.p, fact.o, claim.n, said.p, kind, said.o, language, datatype
 FROM claim JOIN fact USING (s, p, o) LEFT JOIN said
@@ -161,18 +179,21 @@ class Statements:
 
     Args:
         blank: The statements with blank nodes, in whose temporary file these wait.
+        read: Reads the statements of the file.
 
     Attributes:
         roles: The roles of predicates that have occurred; plain numbers, which are compared faster.
         unread: Predicates of what is not read of statements about edges, with their numbers.
+        connection: The temporary file.
     """
 
-    def __init__(self, blank: BlankNodes) -> None:
+    def __init__(self, blank: BlankNodes, read: Callable[[], Iterator[Quad | Refusal]]) -> None:
+        self._read = read
         self.roles = dict[str, int](_ROLES)
         self.unread: Counter[str] = Counter()
-        self._connection = blank.connection
+        self.connection = blank.connection
         self._waiting: dict[str, list[tuple[object, ...]]] = {table: [] for table in _INSERTS}
-        self._connection.executescript(_TABLES)
+        self.connection.executescript(_TABLES)
 
     def add(
         self, role: int | None, subject: str | BlankNode, predicate: str, object_: Object | Quoted
@@ -233,37 +254,77 @@ class Statements:
             self.unread[predicate] += 1
         return True
 
-    def complete(self, again: Iterable[Quad | Refusal]) -> None:
-        """Find the statements and what is said of them, after the last statement of the file.
+    def note_edge(self, *edge: str) -> None:
+        """Note an edge, to find out which are stated again."""
+        self._put("stated", hash(edge))
 
-        Args:
-            again: The statements of the file; begun only if there are statements about others.
-        """
-        self._flush()
-        self._connection.executescript(_SINGLE)
-        self._connection.executescript(_CLAIMS)
+    def complete(self) -> None:
+        """Find the statements and what is said of them, after the last statement of the file."""
+        self.flush()
+        self.connection.executescript(_SINGLE)
+        self.connection.executescript(_CLAIMS)
         if self._count("claim WHERE o IS NOT NULL"):
-            for quad in again:
-                if not isinstance(quad, Refusal):
-                    self._read(*quad[:3])
-            self._flush()
+            for subject, predicate, object_ in self.again():
+                self._put("read", subject, predicate, *columns_of(object_))
+            self.flush()
 
-    def _read(self, subject: str | BlankNode, predicate: str, object_: Object | Quoted) -> None:
-        """Keep a statement as an edge that others may be about, and as one that is about others."""
-        if isinstance(subject, BlankNode) or isinstance(object_, tuple | BlankNode):
-            return
-        role = self.roles.get(predicate, _NONE)
-        if role == _NONE or (role > _TYPE and not _NODE.search(subject)):
-            self._put("read", subject, predicate, *columns_of(object_))
+    def complete_together(self, files: Sequence[Statements]) -> None:
+        """Find edges that another file states, and those stated again, after the last file.
+
+        The files are read once more if there are any.
+        """
+        own = self.connection
+        self.flush()
+        for one in files if files[1:] else ():
+            if one is not self:
+                one.flush()
+                stated = one.connection.execute("SELECT h FROM stated")
+                own.executemany(_INSERTS["stated"], stated)
+            quoted = one.connection.execute(f"SELECT s, p, o FROM {_ONLY_QUOTED}")  # noqa: S608
+            hashes = ((hash(edge),) for edge in quoted)
+            own.executemany("INSERT OR IGNORE INTO wanted VALUES (?)", hashes)
+        own.execute(_STATED_AGAIN)
+        most = BATCH * BATCH  # hashes in memory; of more, all are compared in the file
+        wanted = {h for (h,) in own.execute("SELECT h FROM wanted LIMIT ?", (most + 1,))}
+        for one in files if wanted else ():
+            for edge in one.again():
+                if (h := hash(edge)) in wanted or len(wanted) > most:
+                    self._put("again", *edge, h)
+        self.flush()
+        for one in files:
+            found = own.execute("SELECT s, p, o FROM repeated")
+            one.connection.executemany("INSERT OR IGNORE INTO fact VALUES (?, ?, ?)", found)
+
+    def quotes(self, edge: Triple) -> bool:
+        """Whether a statement of the file is about an edge."""
+        found = self.connection.execute("SELECT 1 FROM claim WHERE (s, p, o) = (?, ?, ?)", edge)
+        return found.fetchone() is not None
+
+    def repeated(self) -> Iterator[tuple[str, str, str, int]]:
+        """The edges that are stated again in the files of `complete_together`, and how often."""
+        yield from self.connection.execute("SELECT s, p, o, n FROM repeated WHERE n > 1")
+
+    def again(self) -> Iterator[tuple[str, str, str | Literal]]:
+        """The statements of the file that are plain edges or values of nodes, read once more."""
+        for quad in self._read():
+            if isinstance(quad, Refusal):
+                continue
+            subject, predicate, object_, _ = quad
+            if isinstance(subject, BlankNode) or isinstance(object_, tuple | BlankNode):
+                continue
+            role = self.roles.get(predicate, _NONE)
+            if role == _NONE or (role > _TYPE and not _NODE.search(subject)):
+                yield subject, predicate, object_
+        yield from self.connection.execute("SELECT s, p, o FROM single")
 
     def plain(self) -> Iterator[Triple]:
         """The edges that waited, those of singletons with the property of these."""
-        yield from self._connection.execute("SELECT s, p, o FROM held ORDER BY n")
-        yield from self._connection.execute("SELECT s, p, o FROM single ORDER BY rowid")
+        yield from self.connection.execute("SELECT s, p, o FROM held ORDER BY n")
+        yield from self.connection.execute("SELECT s, p, o FROM single ORDER BY rowid")
 
     def descriptions(self) -> Iterator[Description]:
         """What is said of the edges of the file, by edge."""
-        found = self._connection.execute(_SAID)
+        found = self.connection.execute(_SAID)
         for (subject, predicate, object_, *_), rows in groupby(found, itemgetter(0, 1, 2, 3)):
             check()
             values, references = defaultdict[str, list[str | Literal]](list), []
@@ -278,15 +339,14 @@ class Statements:
             yield Description((subject, predicate, object_), values, references)
 
     def left_out(self) -> tuple[int, int]:
-        """How many statements are about no edge, and how many about one that the file lacks."""
+        """How many statements are about no edge, and how many about one that the files lack."""
         others = self._count("claim WHERE o IS NULL") + self._count("part WHERE role = 5")
-        known = "(s, p, o) IN (SELECT s, p, o FROM fact)"
-        return others, self._count(f"claim WHERE o IS NOT NULL AND NOT {known}")
+        return others, self._count(_ONLY_QUOTED)
 
     def _reference(self, name: str) -> dict[str, list[str | Literal]]:
         """What a reference of Wikibase says, at most a hundred values, as many may have it."""
         found = defaultdict[str, list[str | Literal]](list)
-        for number, (key, *columns) in enumerate(self._connection.execute(_REFERENCE, (name,))):
+        for number, (key, *columns) in enumerate(self.connection.execute(_REFERENCE, (name,))):
             term = object_of(*columns)
             if isinstance(term, BlankNode) or number == 100:
                 self.unread[key] += 1
@@ -295,18 +355,19 @@ class Statements:
         return found
 
     def _count(self, what: str) -> int:
-        return int(self._connection.execute(f"SELECT count(*) FROM {what}").fetchone()[0])  # noqa: S608
+        return int(self.connection.execute(f"SELECT count(*) FROM {what}").fetchone()[0])  # noqa: S608
 
     def _put(self, table: str, *row: object) -> None:
         waiting = self._waiting[table]
         waiting.append(row)
         if len(waiting) >= BATCH:
-            self._flush()
+            self.flush()
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """Write what waits to the temporary file."""
         check()
         for table, rows in self._waiting.items():
-            self._connection.executemany(_INSERTS[table], rows)
-            if rows and table == "read":
-                self._connection.executescript(_MATCH)
+            self.connection.executemany(_INSERTS[table], rows)
+            if rows and table in _AFTER:
+                self.connection.executescript(_AFTER[table])
             rows.clear()

@@ -10,7 +10,9 @@
 | `label` of a node | its name, unless it has an attribute `name` |
 | `kind` or `label` of an edge | its predicate, unless an attribute gives one |
 | `type="mutual"` of an edge | two edges, one each way |
-| several values of an attribute over time | a list of them |
+| `start`, `end` and `timestamp` of a node or an edge | properties of these names |
+| its spells, `intervals`, `timestamps` | `periods`, a list of texts: `2010..2012`, `2015..` |
+| values of an attribute `a` over time | a list, and `a.periods`: `2010..2012: value` |
 
 Undirected edges, which GEXF's are by default, retain the direction in which they are written.
 Positions, colours and sizes are left out. A document type declaration is refused, since neither
@@ -34,6 +36,7 @@ files all become the `document_ids` of each passage.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -50,8 +53,10 @@ _INTEGERS = {"int", "integer", "long", "short", "byte", "biginteger"}
 _DECIMALS = {"float", "double", "bigdecimal"}
 _TRUTH = {"true": True, "1": True, "false": False, "0": False}
 
-_GEXF_NODE = ("start", "end", "pid")
-_GEXF_EDGE = ("start", "end", "kind", "label")
+_GEXF_NODE = ("timestamp", "pid", "label")
+_GEXF_EDGE = ("timestamp", "kind", "label")
+
+_BRACKETS = re.compile(r"[\[(]([^\])]*)")
 
 _LIGHTRAG_NODE = {"entity_type", "description", "source_id"}
 _LIGHTRAG_EDGE = {"description", "source_id"}
@@ -266,9 +271,8 @@ class Gexf(_XmlGraph):
                 self.text = []
             case "node":
                 node = self.begin_node(attributes)
-                node |= {key: attributes[key] for key in _GEXF_NODE if key in attributes}
-                if label := attributes.get("label"):
-                    node["label"] = label
+                node |= {key: attributes[key] for key in _GEXF_NODE if attributes.get(key)}
+                self._add_times(node, attributes)
             case "edge":
                 type_ = attributes.get("type", self._default_type)
                 edge = self.begin_edge(attributes, undirected=type_ == "undirected")
@@ -276,6 +280,9 @@ class Gexf(_XmlGraph):
                 edge |= {key: attributes[key] for key in _GEXF_EDGE if attributes.get(key)}
                 if weight := attributes.get("weight"):
                     edge["weight"] = _typed(weight, "double")
+                self._add_times(edge, attributes)
+            case "spell" | "slice" if self.open:
+                _add(self.open[-1].attributes, "periods", _period(attributes))
             case "attvalue" if self.open and attributes.get("value"):
                 self._add_value(self.open[-1], attributes)
 
@@ -287,16 +294,28 @@ class Gexf(_XmlGraph):
         elif name in {"node", "edge"} and self.open:
             self._finish(self.open[-1])
 
+    def _add_times(self, element: dict[str, Any], attributes: dict[str, str]) -> None:
+        """Add when a node or an edge exists; Gephi lists times as `<[1, 2]; [3, 4]>`."""
+        times = ((key, _time(key, attributes)) for key in ("start", "end"))
+        element |= {key: time for key, time in times if time}
+        for key, between in (("intervals", ".."), ("timestamps", "")):
+            for part in _BRACKETS.findall(attributes.get(key, "")):
+                found = [one.strip() for one in part.split(",")]
+                _add(element, "periods", *([between.join(found)] if between else found))
+
     def _add_value(self, element: _Element, attributes: dict[str, str]) -> None:
         # Undeclared attributes retain their own names; `for` was called `id` in the first versions.
         key = attributes.get("for", attributes.get("id", ""))
         undeclared = _Declaration(key, "string", element.kind)
         declared = self._declared.get((element.kind, key), undeclared)
         value = _typed(attributes["value"], declared.type)
-        have = element.attributes.get(declared.name)
-        if ("start" in attributes or "end" in attributes) and have is not None:
-            value = [*(have if isinstance(have, list) else [have]), value]
-        element.attributes[declared.name] = value
+        period = _period(attributes)
+        if period:
+            _add(element.attributes, f"{declared.name}.periods", f"{period}: {attributes['value']}")
+        if period and declared.name in element.attributes:
+            _add(element.attributes, declared.name, value)
+        else:
+            element.attributes[declared.name] = value
 
     def _finish(self, element: _Element) -> None:
         attributes = element.attributes
@@ -308,6 +327,24 @@ class Gexf(_XmlGraph):
             back: dict[str, Any] = {SUBJECT: attributes[OBJECT], OBJECT: attributes[SUBJECT]}
             self.open.append(_Element("edge", element.line, attributes | back))
             self.finish()
+
+
+def _time(key: str, attributes: dict[str, str]) -> str:
+    return attributes.get(key) or attributes.get(f"{key}open", "")  # as GEXF 1.2 excludes it
+
+
+def _period(attributes: dict[str, str]) -> str:
+    """The time of a spell or a value; empty without one."""
+    start, end = _time("start", attributes), _time("end", attributes)
+    return f"{start}..{end}" if start or end else attributes.get("timestamp", "")
+
+
+def _add(attributes: dict[str, Any], key: str, *values: Any) -> None:
+    """Add values to the list of an attribute."""
+    have = attributes.get(key)
+    if not isinstance(have, list):
+        attributes[key] = have = [] if have is None else [have]
+    have += values
 
 
 def _typed(text: str, type_: str) -> Any:

@@ -36,7 +36,7 @@ class ExistingGraph:
     def __init__(self, dataset: Dataset, settings: SparqlSettings) -> None:
         self._dataset = dataset
         self._settings = settings
-        self._mapping = RdfMapping.of(settings, dataset.prefixes)
+        self._mapping = RdfMapping.of(settings)
 
     @classmethod
     async def open(cls, settings: SparqlSettings) -> ExistingGraph:

@@ -47,12 +47,6 @@ def _target(settings: SparqlSettings, mapping: RdfMapping) -> str:
     Raises:
         ConfigurationError: No graph is named, or it is unclear which.
     """
-    if settings.data:
-        raise ConfigurationError(
-            f"RDF files can only be read, so nothing can be loaded into {settings.data[0]}. To "
-            "load into a SPARQL server, omit --data and name the URL at which the server accepts "
-            "updates with --update-endpoint; to load into a graph file, use another backend."
-        )
     if mapping.all_graphs or len(mapping.graphs) > 1:
         raise ConfigurationError(
             f"graph is {', '.join(settings.graph)}, but a load fills one graph: name only that "
