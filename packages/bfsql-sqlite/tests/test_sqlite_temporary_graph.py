@@ -155,10 +155,10 @@ def test_commands_take_the_file_and_no_load_replaces_it():
     assert found.exit_code == 0, found.output
     assert "e:pizza" in found.stdout
     for options in [], ["--graph", "e:g"]:
-        counted = CliRunner().invoke(command, ["stats", "a.ttl", "b.trig", *options])
+        counted = CliRunner().invoke(command, ["describe-schema", "a.ttl", "b.trig", *options])
         assert "e:like" in counted.stdout, counted.output
         assert ("e:topping" in counted.stdout) == (not options)
-    wrong = CliRunner().invoke(command, ["stats", "a.ttl", "b.trig", "--graph", "e:no"])
+    wrong = CliRunner().invoke(command, ["describe-schema", "a.ttl", "b.trig", "--graph", "e:no"])
     assert "is in the graph e:no. Name another one" in wrong.stderr
     write("n.csv", "id,type,name\n1,T,One\n")
     refused = CliRunner().invoke(command, ["load", "n.csv", "--path", "a.ttl", "--replace"])

@@ -446,7 +446,7 @@ def _early(args: Sequence[str], option: str) -> str | None:
 
 
 def _spread(args: Sequence[str], lists: Collection[str]) -> list[str]:
-    """Arguments with an option before each of its values: `--data a b` is `--data a --data b`."""
+    """Arguments with an option before each of its values: `--step a b` is `--step a --step b`."""
     found: list[str] = []
     option, given = "", 0
     for position, argument in enumerate(args):
