@@ -7,7 +7,7 @@ import pytest
 from bfsql import MemoryBackend, ToolError, open_graph
 from bfsql.abc import ForwardingBackend
 from bfsql.errors import StoreUnavailable
-from bfsql.models import EdgeRecord, NodeRecord
+from bfsql.models import EdgeRecord, EntityStub, NodeRecord
 from bfsql_federation import FederationBackend, FederationSettings, Identifiers, Member
 from bfsql_federation.unavailable import UnavailableBackend
 
@@ -100,6 +100,18 @@ async def test_what_each_graph_says_is_told():
             ("tests", "trials"),
         }
     await backend.close()
+
+
+async def test_what_a_graph_finds_by_meaning_follows_what_is_called_so():
+    class ByMeaning(MemoryBackend):
+        async def search_entities(self, query, node_types=None):
+            return [EntityStub("T:1", "Trial", "ISIS-2", 0.7)]
+
+    members = [Member("drugs", MemoryBackend(DRUGS)), Member("trials", ByMeaning(TRIALS))]
+    backend = FederationBackend(members, Identifiers({}))
+    found = await backend.search_entities("aspirin")
+    assert [(one.id, one.score) for one in found] == [("RX:1", None), ("T:1", 0.7)]
+    assert await backend.search_entities("aspirin", ["Disease"]) == []
 
 
 async def test_a_graph_that_cannot_be_opened_is_opened_later(tmp_path):

@@ -396,9 +396,11 @@ class FederationBackend(BatchGraphDb):
             if not node_types or entity_type in node_types
         }
         by_score = {self.identifiers.canonical(one.id): one.score for one in stubs if one.score}
+        # What was found by meaning alone follows what its name explains.
+        found = dict.fromkeys([*best_matches(spelt, labels), *(i for i in by_score if i in labels)])
         return [
             EntityStub(i, types[i], name_of(records.get(i, {})), by_score.get(i))
-            for i in best_matches(spelt, labels)[:20]
+            for i in list(found)[:20]
         ]
 
     async def entity_types(self) -> list[str]:
