@@ -136,6 +136,17 @@ def test_what_is_wrong_with_a_store_or_graph_is_named_first(
     assert "hidden-word" not in result.output
 
 
+@pytest.mark.parametrize("given", ["lab.db", "lab", "lab.toml"])
+def test_how_tables_were_read_is_a_table(doctor: Doctor, tmp_path: Path, given: str) -> None:
+    lab = Path(__file__).parents[1] / "docs" / "tutorial" / "snippets" / "lab"
+    shutil.copytree(lab, tmp_path / "lab")
+    load = ["load", "lab", "--path", "lab.db", "--write", "lab.toml"]
+    assert CliRunner().invoke(bfsql, load).exit_code == 0
+    lines = [line.split() for line in doctor(given).stdout.splitlines()]
+    assert ["site", "->", "sites"] in [line[:3] for line in lines]
+    assert ["people", "3", "nodes", "person,", "key", "id,"] in [line[:6] for line in lines]
+
+
 def test_a_misspelt_variable(
     doctor: Doctor, films_db: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -82,7 +82,7 @@ async def harmless(visit: Visit, served: Served) -> None:
         path = urlsplit(request).path
         assert request.startswith(served.url), request
         assert path == "/" or path.startswith(
-            ("/assets/", "/tools/", "/entities/batch", "/schema")
+            ("/assets/", "/tools/", "/entities/batch", "/schema", "/outline")
         ), request
     found = await visit.page.evaluate(
         """[

@@ -4,7 +4,9 @@ import base64
 import csv
 import io
 import re
+import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -355,3 +357,11 @@ async def test_sixty_types_have_marks_of_their_own_that_are_seen_on_white(
         red, green, blue = (int(mark["colour"][at : at + 2], 16) / 255 for at in (1, 3, 5))
         luminance = 0.2126 * red**2.2 + 0.7152 * green**2.2 + 0.0722 * blue**2.2
         assert 1.05 / (luminance + 0.05) > 2, mark
+
+
+async def test_the_overview_shows_how_tables_were_read(visit: Visit, tmp_path: Path) -> None:
+    lab = Path(__file__).parents[2] / "docs" / "tutorial" / "snippets" / "lab"
+    with exploring("--path", str(shutil.copytree(lab, tmp_path / "lab"))) as served:
+        await visit.page.goto(served.url)
+        for name in ("samples 5 nodes sample, key sample_id name", "site -> sites name, 80%"):
+            await expect(visit.page.get_by_role("row", name=name)).to_be_visible()

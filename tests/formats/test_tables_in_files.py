@@ -12,10 +12,11 @@ from bfsql_test_support.relational_files import WRITERS
 
 @pytest.fixture(scope="module")
 def tables() -> dict[str, Table]:
-    """A company's tables, with dates and numbers that every form can tell apart."""
+    """A company's tables, with dates, moments and numbers that every form can tell apart."""
     # Nothing but a declared key says that `reportsTo` is an employee.
     special = {
         "orderDate": dt.date.fromisoformat,
+        "method": lambda _: dt.datetime(1997, 2, 3, 10, 30),  # noqa: DTZ001 - as tables have it
         **dict.fromkeys(("freight", "unitPrice", "discount", "amount"), lambda n: n + 0.125),
     }
     return {

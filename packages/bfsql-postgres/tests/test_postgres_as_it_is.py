@@ -14,8 +14,10 @@ from bfsql.cli import bfsql as command
 from bfsql.graph import open_graph
 from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeRecord, NodeRecord
+from bfsql.sources import read_all
 from bfsql_postgres import PostgresSettings, discovery
 from bfsql_test_support.northwind import Table, northwind
+from bfsql_test_support.relational_files import WRITERS
 from bfsql_test_support.suites.agreement import assert_agreed, assert_same_answers
 from bfsql_test_support.suites.as_it_is import (
     CRIMES,
@@ -129,8 +131,14 @@ CALLS = [
 ]
 
 
-async def test_answers_are_those_of_the_reference(company):
-    reference = MemoryBackend(records_of(northwind()))
+def loaded(folder):
+    """The records of the tables in a file, which are read by their keys."""
+    return read_all([WRITERS["sqlite"](folder / "company", northwind())])
+
+
+@pytest.mark.parametrize("records", [lambda _: records_of(northwind()), loaded])
+async def test_answers_are_those_of_the_reference(company, records, tmp_path):
+    reference = MemoryBackend(records(tmp_path))
     reference.name_keys = company.name_keys  # type: ignore[method-assign]
     async with open_graph(company) as own, open_graph(reference) as other:
         for tool, arguments in CALLS:

@@ -40,7 +40,7 @@ def _parquet(folder: Path, tables: Mapping[str, Table]) -> Path:
 def _statements(tables: Mapping[str, Table]) -> Iterable[tuple[str, list[list[Any]]]]:
     """For each table its definition with keys, and its rows; referenced tables first."""
     types: dict[type, str] = {int: "INTEGER", float: "DOUBLE", bool: "BOOLEAN"}
-    types[dt.date] = "DATE"
+    types |= {dt.date: "DATE", dt.datetime: "TIMESTAMP"}
     for name, table in tables.items():
         values = {c: [row[c] for row in table.rows] for c in table.rows[0]}
         kinds = {c: next((type(v) for v in of if v is not None), str) for c, of in values.items()}
@@ -112,6 +112,9 @@ def sheet(rows: Sequence[Sequence[Any]], more: str = "") -> str:
                 return "<c/>"
             case bool():
                 return f'<c t="b"><v>{value:d}</v></c>'
+            case dt.datetime():
+                days = (value - dt.datetime(1899, 12, 30)) / dt.timedelta(days=1)  # noqa: DTZ001
+                return f'<c s="2"><v>{days!r}</v></c>'
             case dt.date():
                 return f'<c s="1"><v>{(value - dt.date(1899, 12, 30)).days}</v></c>'
             case int() | float():

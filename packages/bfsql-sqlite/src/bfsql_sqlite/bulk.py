@@ -27,6 +27,7 @@ from bfsql.loading.intake import Stopped
 from bfsql.models.json_values import is_text
 from bfsql.models.load import LoadMode, LoadOptions, LoadReport
 from bfsql.models.records import GraphRecord
+from bfsql.sources.keys import summary
 from bfsql.sources.open import Source
 from bfsql.sources.tables import Table
 from bfsql_sqlite.bulk_graph import BulkGraph
@@ -85,6 +86,9 @@ def write_graph(
             names = {(kind or options.default_type, key) for key, own in load.names for kind in own}
             text = json.dumps([sorted(names), sorted(others)])
             making.graph.execute("INSERT INTO meta VALUES ('name_keys', ?)", (text,))
+            found = [one.reading for one in getattr(records, "sources", ()) if one.reading]
+            text = json.dumps([*load.tables, *summary(found)])
+            making.graph.execute("INSERT INTO meta VALUES ('tables', ?)", (text,))
             properties.write(making.graph)
             write_edges(
                 making.graph,
@@ -175,6 +179,8 @@ class _Load:
         self._old: OldGraph | None = None
         self.names: list[tuple[str, Collection[str]]] = []
         """Keys other than `name` of names, with the types of their nodes once these are read."""
+        self.tables: list[tuple[str, ...]] = []
+        """How earlier loads read tables by their keys."""
         if options.mode is LoadMode.APPEND:
             self._old = OldGraph(making.target, connection, long, stopped)
 
@@ -182,9 +188,13 @@ class _Load:
         """The graph, numbered and sorted."""
         if self._old is not None:
             self._old.read()
+            self.tables = self._old.tables
             self._old.remove(self._options, self._report)
-        if not isinstance(records, RefusalFilter) or not records.sources:
-            return self._numbered([self._records("record", records)])
+        # Each table of DuckDB takes memory to merge.
+        if not isinstance(records, RefusalFilter) or not 0 < len(records.sources) <= 300:
+            graph = self._numbered([self._records("record", records)])
+            self.names += [(key, (kind,)) for kind, key in getattr(records, "name_keys", ())]
+            return graph
         tables = [
             self._in_bulk(number, source, records)
             or self._records(f"records_{number}", records.records_of(source.records))

@@ -19,7 +19,7 @@ from bfsql.loading import RefusalFilter
 from bfsql.loading.intake import MAX_REFUSALS
 from bfsql.models.json_values import encode, is_text
 from bfsql.models.records import GraphRecord, NodeRecord, Refusal
-from bfsql.sources.fields import Unusable
+from bfsql.sources.fields import Skipped, Unusable
 from bfsql.sources.files import guarded
 from bfsql.sources.headers import EdgeColumns, NodeColumns
 from bfsql.sources.id_columns import not_unique
@@ -192,10 +192,12 @@ class BulkTable:
                 if cells == self._copy.header:
                     self._headers.append(line)
                     continue
-                self.refused += 1
                 try:
                     self._make(cells)
+                except Skipped:
+                    continue
                 except Unusable as reason:
+                    self.refused += 1
                     refusals.append(Refusal(self._table.path, line, str(reason)))
                     refusals = refusals[:MAX_REFUSALS]
         refusals += self._copy.refusals

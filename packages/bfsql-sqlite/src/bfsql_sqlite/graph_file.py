@@ -13,6 +13,7 @@ import os
 import sqlite3
 from collections.abc import Callable
 from contextlib import ExitStack, closing
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 from uuid import uuid4
@@ -31,6 +32,7 @@ from bfsql_sqlite.adjacency import Adjacency
 from bfsql_sqlite.backend import SqliteBackend
 from bfsql_sqlite.connection import APPLICATION_ID, LAYOUT, TABLES, check
 from bfsql_sqlite.outline import to_text
+from bfsql_sqlite.queries import tables
 from bfsql_sqlite.search_index import index_names
 from bfsql_sqlite.target import Target, explained, look, put
 
@@ -132,10 +134,12 @@ async def _add_outline(path: Path) -> None:
     """Count the graph in a complete file, and keep its outline there."""
     graph = await SqliteBackend.create(path=path, connections=1)
     try:
-        text = to_text(await graph.outline(), check(path).writes + 1)  # the next transaction's
+        outline = await graph.outline()
     finally:
         await graph.close()
     with closing(sqlite3.connect(path, isolation_level=None)) as file:
+        outline = replace(outline, tables=tables(file))
+        text = to_text(outline, check(path).writes + 1)  # the next transaction's
         file.execute("INSERT INTO meta VALUES ('outline', ?)", (text,))
 
 

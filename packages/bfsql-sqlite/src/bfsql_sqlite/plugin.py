@@ -11,9 +11,9 @@ SOURCES = tuple(
 )
 """Endings of files, each a whole graph, that are loaded to be served."""
 
-TABLES = (".duckdb", ".ddb", ".xlsx", ".xlsm")
-"""Endings of files of several tables, which are loaded to be served, too; others are folders, and
-SQLite's databases, which have the endings of graphs."""
+TABLES = (".duckdb", ".ddb", ".xlsx", ".xlsm", ".toml")
+"""Endings of files of several tables, and of their reading, which are loaded to be served, too;
+others are folders, and SQLite's databases, which have the endings of graphs."""
 
 _open = lazy_call("bfsql_sqlite.backend:SqliteBackend.open")
 

@@ -9,6 +9,7 @@ filled up to one of a few sizes, so that SQLite prepares few statements.
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from bisect import bisect_left
 from collections.abc import Callable, Generator, Sequence
@@ -134,6 +135,12 @@ def name_keys(reader: sqlite3.Connection) -> list[list[tuple[str, str]]]:
     """The two arguments of `NameKeys`, as `bulk.write_graph` writes them."""
     (text,) = reader.execute(_NAME_KEYS).fetchone() or ("[[], []]",)
     return NameKeys.pairs(text)
+
+
+def tables(reader: sqlite3.Connection) -> list[tuple[str, ...]]:
+    """How a load read tables by their keys, as `Outline.tables`."""
+    (text,) = reader.execute("SELECT value FROM meta WHERE key = 'tables'").fetchone() or ("[]",)
+    return [tuple(map(str, row)) for row in json.loads(text)]
 
 
 # A longer one than any outline, which only another program can have written, is not read.

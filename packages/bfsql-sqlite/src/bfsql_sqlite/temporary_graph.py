@@ -26,6 +26,7 @@ from bfsql.loading import Reading, fill
 from bfsql.loading.folders import working_folder
 from bfsql.models.load import LoadOptions, LoadReport
 from bfsql.sources import SourceOptions
+from bfsql.sources.reading_file import is_reading, read_reading
 from bfsql_sqlite.connection import check, file_state
 from bfsql_sqlite.plugin import plugin
 from bfsql_sqlite.settings import SqliteSettings
@@ -120,9 +121,13 @@ _LOADS = "%s is loaded before it is served, into %s. How it is read: bfsql load 
 
 
 def _files(source: Path) -> list[Path]:
-    """A file and its log, or a folder with all that is in it but what SQLite keeps in memory."""
-    inside = sorted(source.rglob("*")) if source.is_dir() else []
-    files = [source, source.with_name(f"{source.name}-wal"), *inside]
+    """A file and its log, or a folder with all that is in it but what SQLite keeps in memory.
+
+    Those of a reading are its sources, too.
+    """
+    given = [source, *(read_reading(source).sources if is_reading(source) else ())]
+    inside = (one for root in given if root.is_dir() for one in sorted(root.rglob("*")))
+    files = [*given, *(one.with_name(f"{one.name}-wal") for one in given), *inside]
     return [file for file in files if not file.name.endswith("-shm")]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -22,7 +22,7 @@ from bfsql.models.json_values import encode
 from bfsql.models.load import ColumnAccount, LoadReport, SourceAccount
 from bfsql.sources import RDF
 from bfsql.sources.fields import value_of
-from bfsql.sources.keys import TableReading
+from bfsql.sources.keys import TableReading, summary
 
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "blanks"}
 
@@ -60,19 +60,13 @@ def guess(readings: Sequence[TableReading]) -> list[str]:
     """How tables are read by their keys: a line for each table, and for each of its references."""
     if not readings:
         return ["These sources are not read by keys: --dry-run shows how they are read."]
-    rows: list[tuple[str, ...]] = []
-    for one in readings:
-        parts = [f"{one.kind} {one.type}".rstrip()]
-        if one.kind == "nodes":
-            parts.append(f"key {', '.join(one.key)}" if one.key else "each different row")
-            parts += [f"name {one.name_column}"] if one.name_column else []
-        number = "" if one.rows is None else f"{one.rows:,}"
-        rows.append((one.name, number, ", ".join(parts), one.key_reason))
-        for ref in one.references:
-            to = " or ".join(ref.to)
-            rows.append((f"  {', '.join(ref.columns)}", "", f"-> {to}", ref.sureness))
-        rows += [(f"  {column}", "", f"-> {to}?", "not read") for column, to in one.candidates]
-    console = Console(width=80, file=io.StringIO(), highlight=False)
+    return reading_table(summary(readings))
+
+
+def reading_table(rows: Iterable[Sequence[str]], width: int = 80) -> list[str]:
+    """The lines of a table of `bfsql.sources.keys.summary`, which may be from a stranger's file."""
+    rows = [(*row, "", "", "", "")[:4] for row in rows]
+    console = Console(width=width, file=io.StringIO(), highlight=False)
     with console.capture() as lines:
         console.print(table(("table, column", "rows", "read as", "why"), rows))
     return [line.rstrip() for line in lines.get().splitlines()]

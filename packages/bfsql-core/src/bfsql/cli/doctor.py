@@ -24,6 +24,7 @@ import click
 
 from bfsql import call
 from bfsql.answers.notes import counted
+from bfsql.cli.account import reading_table
 from bfsql.cli.clients import CLIENTS, Client, Launch, is_ours, read_file
 from bfsql.cli.command import VERBOSE, escape, innermost
 from bfsql.cli.configuration import Configuration
@@ -103,8 +104,8 @@ def _show(findings: list[Finding]) -> None:
     for finding in findings:
         mark = click.style(f"{finding.state:8}", fg=colours[finding.state])
         click.echo(f"{mark} {escape(f'{finding.subject}: {finding.text}')}")
-        if finding.cure:
-            click.echo(f"         {escape(finding.cure)}")
+        for line in finding.cure.split("\n") if finding.cure else ():
+            click.echo(f"         {escape(line)}")
     wrong = sum(finding.state == "wrong" for finding in findings)
     warnings = sum(finding.state == "warning" for finding in findings)
     click.echo(
@@ -245,6 +246,9 @@ async def _graph(
     if outline.node_counts or outline.relations:
         for finding in _counts(outline):
             yield finding
+    if outline.tables:
+        lines = reading_table(outline.tables, width=71)
+        yield Finding("ok", "tables", "how they were read by their keys", "\n".join(lines))
     nameless = [
         type_
         for type_, known in outline.node_properties.items()

@@ -133,10 +133,14 @@ class SourceAccount:
     def note_empty_texts(self) -> None:
         """Add the texts that count as empty to the notes, and forget them."""
         found = sum(self.empty_texts, Counter[tuple[str, str]]())
+        ids = {one.name for one in self.columns if one.meaning in {"id", "subject", "object"}}
         for column in dict.fromkeys(name for name, _ in found):
             own = {text: n for (name, text), n in sorted(found.items()) if name == column}
-            texts = ", ".join(f"{text} {n:,}" for text, n in own.items())
-            self.note(f'{column}: read as empty: {texts}; --null-text "" keeps such texts')
+            texts = ", ".join(f"{text or 'empty'} {n:,}" for text, n in own.items())
+            if column in ids:
+                self.note(f"{column}: rows without a value are left out: {texts}")
+            else:
+                self.note(f'{column}: read as empty: {texts}; --null-text "" keeps such texts')
         self.empty_texts = []
 
     def note(self, sentence: str) -> None:

@@ -88,6 +88,8 @@ class Outline:
     """Properties by predicate; sorted by name."""
     sampled: bool = False
     """Whether the relations come from a part of the graph; properties always may."""
+    tables: Sequence[tuple[str, ...]] = field(default_factory=list)
+    """How a load read tables by their keys, as `bfsql.sources.keys.summary` has it."""
 
     def __post_init__(self) -> None:
         """Remove the numbers of edges in a sample, which nobody may take for counts."""

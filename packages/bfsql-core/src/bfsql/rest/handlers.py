@@ -85,6 +85,7 @@ async def outline(request: ApiRequest) -> Reply:
     known, counting = await request.api.graph.graph_schema.sound_outline()
     if known is None:
         return replace(reply({"counting": counting}), transient=True)
+    tables = [[*map(clean_text, row)] for row in known.tables]
     return reply(
         {
             "counting": False,
@@ -94,6 +95,7 @@ async def outline(request: ApiRequest) -> Reply:
             "relations_left_out": known.relations_left_out,
             "node_properties": _properties(known.node_properties),
             "edge_properties": _properties(known.edge_properties),
+            **({"tables": tables} if tables else {}),
         }
     )
 

@@ -192,6 +192,9 @@ class Outline(_Document):
     relations_left_out: int = optional("Relations beyond the thousand most frequent.")
     node_properties: dict[str, list[Property]] = optional("Properties of nodes by type.")
     edge_properties: dict[str, list[Property]] = optional("Properties of edges by predicate.")
+    tables: list[list[str]] = optional(
+        "How a load read tables by their keys: table or column, rows, read as, why."
+    )
 
 
 def _answer(name: str, base: type[_Document], **fields: Any) -> type[_Document]:

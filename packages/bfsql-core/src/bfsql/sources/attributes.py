@@ -78,7 +78,9 @@ class Attributes:
             for key, value in attributes.items():
                 if key != ID and is_label(value):
                     self._account.texts.setdefault(key, []).append(value)
-        columns = self._columns.get(keys) or NodeColumns(*keys, options.default_type, self._nulls)
+        columns = self._columns.get(keys) or NodeColumns(
+            *keys, options.default_type, null_texts=self._nulls
+        )
         record: NodeRecord = self._record(columns, attributes)
         return record
 
@@ -93,7 +95,7 @@ class Attributes:
         options = self._options
         keys = (subject, options.predicate_column or _first(attributes, _PREDICATE), object_)
         default = options.default_predicate
-        columns = self._columns.get(keys) or EdgeColumns(*keys, default, self._nulls)
+        columns = self._columns.get(keys) or EdgeColumns(*keys, default, null_texts=self._nulls)
         record: EdgeRecord = self._record(columns, attributes)
         return record
 

@@ -31,7 +31,7 @@ from bfsql.models.json_values import iso_text
 from bfsql.sources.files import PACKED, check_library, faults_of
 from bfsql.sources.headers import listed
 from bfsql.sources.options import SourceOptions
-from bfsql.sources.relational import Column, FileTables, ForeignKey, OpenTable
+from bfsql.sources.relational import Column, FileTables, ForeignKey, RelationalTable
 
 if TYPE_CHECKING:
     import duckdb
@@ -64,10 +64,10 @@ referenced_column_names FROM duckdb_constraints() WHERE constraint_type LIKE '% 
 
 def _table(
     path: Path, name: str, columns: Sequence[Column], read: Callable[[], Batches]
-) -> OpenTable:
+) -> RelationalTable:
     """A table whose rows are given as the database has them; its notes count its blobs."""
     notes: list[str] = []
-    return OpenTable(name, path, columns, lambda: _rows(columns, read(), notes), notes)
+    return RelationalTable(name, path, columns, lambda: _rows(columns, read(), notes), notes)
 
 
 def _rows(
@@ -87,7 +87,7 @@ def _rows(
 
 
 def _file(
-    path: Path, close: Callable[[], None], find: Callable[[list[str]], Sequence[OpenTable]]
+    path: Path, close: Callable[[], None], find: Callable[[list[str]], Sequence[RelationalTable]]
 ) -> FileTables:
     """The tables that are found; what this adds to a list is said with the first."""
     with ExitStack() as stack:
@@ -216,7 +216,7 @@ class _Sqlite:
     def _all(self, query: str, *values: str) -> list[tuple[Any, ...]]:
         return [row for batch in self._rows(query, VIEW_STEPS, *values) for row in batch]
 
-    def tables(self, remarks: list[str]) -> list[OpenTable]:
+    def tables(self, remarks: list[str]) -> list[RelationalTable]:
         """The tables and views, but no virtual tables."""
         found = self._all(
             "SELECT name, type, sql LIKE 'CREATE VIRTUAL%' FROM sqlite_master WHERE type IN "
@@ -239,7 +239,7 @@ class _Sqlite:
             table.foreign_keys += self._foreign_keys(table, {t.name.lower(): t for t in tables})
         return tables
 
-    def _table(self, name: str, *, is_view: bool) -> OpenTable:
+    def _table(self, name: str, *, is_view: bool) -> RelationalTable:
         query = "SELECT name, type, pk FROM pragma_table_xinfo(?) WHERE hidden <> 1"
         found = self._all(query, name)
         ((size,),) = self._all(
@@ -260,7 +260,9 @@ class _Sqlite:
         table.key = key
         return table
 
-    def _foreign_keys(self, table: OpenTable, tables: dict[str, OpenTable]) -> Iterator[ForeignKey]:
+    def _foreign_keys(
+        self, table: RelationalTable, tables: dict[str, RelationalTable]
+    ) -> Iterator[ForeignKey]:
         """The keys; SQLite compares names without case, and the table need not exist."""
         query = 'SELECT id, lower("table"), "from", "to" FROM pragma_foreign_key_list(?)'
         found = self._all(f"{query} ORDER BY id, seq", table.name)
@@ -277,7 +279,7 @@ def _is_shadow(name: str, virtual: str) -> bool:
     return name.startswith(virtual) and bool(_SHADOW.fullmatch(name[len(virtual) :]))
 
 
-def _spelled(table: OpenTable, names: Sequence[str]) -> tuple[str, ...]:
+def _spelled(table: RelationalTable, names: Sequence[str]) -> tuple[str, ...]:
     """The names of columns as the table has them."""
     known = {column.name.lower(): column.name for column in table.columns}
     return tuple(known.get(name.lower(), name) for name in names)
@@ -326,7 +328,7 @@ def open_duckdb(path: Path, _: SourceOptions | None = None) -> FileTables:
 
 def _duckdb_tables(
     path: Path, connection: duckdb.DuckDBPyConnection, remarks: list[str]
-) -> list[OpenTable]:
+) -> list[RelationalTable]:
     tables = {}
     for schema, name, columns, types, is_view in connection.execute(_DUCKDB_COLUMNS).fetchall():
         place = f"{_quoted(schema)}.{_quoted(name)}"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,11 +20,18 @@ _Record = TypeVar("_Record", bound="GraphRecord | Refusal")
 _INTEGER = re.compile(r"(?:-?[1-9]\d{0,14}|0)\Z", re.ASCII)
 _DECIMAL = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+(?:[eE][+-]?\d{1,2})?|[eE]-\d{1,2})\Z", re.ASCII)
 _TRUTH = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
+_MOMENT = re.compile(
+    r"\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d(:?\d\d)?)?\Z", re.ASCII
+)
 _MAYBE = frozenset("-0123456789tTfF")
 
 
 class Unusable(ValueError):
     """The reason why a line cannot be used; readers turn it into a `Refusal`."""
+
+
+class Skipped(Unusable):
+    """A row without a key, or without an end of its edge, which its table counts."""
 
 
 class RepairedObject(dict[str, Any]):
@@ -50,6 +59,8 @@ def records(
                 yield from map(sound_record, make(item))
             else:
                 yield from make(item)
+        except Skipped:
+            continue
         except Unusable as reason:
             if isinstance(place, int):
                 yield Refusal(path, place, str(reason))
@@ -100,7 +111,8 @@ def value_of(cell: str) -> str | int | float | bool:
     """A number or a boolean if a text, not empty, can mean nothing else; otherwise the text.
 
     Whole numbers have at most 15 digits and no leading zero, since `0042` and
-    long rows of digits are codes. Decimals are `1.5`, `0.90`, `1e-05`.
+    long rows of digits are codes. Decimals are `1.5`, `0.90`, `1e-05`. Dates with
+    times are those of `iso_moment`.
     """
     if cell[0] not in _MAYBE:
         return cell
@@ -108,7 +120,15 @@ def value_of(cell: str) -> str | int | float | bool:
         return int(cell)
     if _DECIMAL.match(cell):
         return float(cell)
-    return _TRUTH.get(cell, cell)
+    return _TRUTH[cell] if cell in _TRUTH else iso_moment(cell)
+
+
+def iso_moment(text: str) -> str:
+    """A date and a time with a blank between them in ISO 8601; any other text as it is."""
+    if text[10:11] == " " and _MOMENT.match(text):
+        with suppress(ValueError):
+            return dt.datetime.fromisoformat(text).isoformat()
+    return text
 
 
 def is_label(value: Any) -> bool:

@@ -14,7 +14,15 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from bfsql.errors import SourceError
 from bfsql.models.records import EdgeRecord, GraphStream, NodeRecord
-from bfsql.sources.fields import Unusable, excerpt, identifier, optional_identifier, records, texts
+from bfsql.sources.fields import (
+    Skipped,
+    Unusable,
+    excerpt,
+    identifier,
+    optional_identifier,
+    records,
+    texts,
+)
 from bfsql.sources.options import EDGE_OPTIONS, NODE_OPTIONS, SourceOptions, option_of
 
 Row: TypeAlias = Mapping[Any, Any]
@@ -89,7 +97,11 @@ class _Columns(ABC):
     meanings: dict[str, str] = field(init=False, compare=False)
     """The role of each column that has one."""
     empty_texts: Counter[tuple[str, str]] = field(init=False, compare=False)
-    """How often a column has a text that counts as empty; not for ids, whose rows are refused."""
+    """How often a column has a text that counts as empty; for ids only if `skips`."""
+    null_texts: frozenset[str] = field(default=_NO_NULLS, kw_only=True)
+    """Texts that do not count as a value."""
+    skips: bool = field(default=False, kw_only=True)
+    """Whether rows without an id are counted, and not refused."""
 
     def __post_init__(self) -> None:
         columns = {role: getattr(self, role) for role in self.ROLES}
@@ -106,6 +118,14 @@ class _Columns(ABC):
             map(row.get, self.roles),
             {key: value for key, value in row.items() if value is not None and key not in own},
         )
+
+    def id_of(self, value: Any, column: str) -> str:
+        """An id; errors as with `record_of`."""
+        known = value_or_none(value, self.null_texts)
+        if self.skips and known is None:
+            self.empty_texts[column, str(value or "")] += 1
+            raise Skipped
+        return identifier(known, column)
 
     @abstractmethod
     def record_of(self, values: Iterable[Any], metadata: dict[str, Any]) -> NodeRecord | EdgeRecord:
@@ -131,8 +151,6 @@ class NodeColumns(_Columns):
     name: str | None
     aliases: str | None
     default_type: str
-    null_texts: frozenset[str] = _NO_NULLS
-    """Texts that do not count as an id, type, name or alias."""
     separator: str = ""
     """The separator of several types in one text."""
     group: str = ""
@@ -161,9 +179,7 @@ class NodeColumns(_Columns):
         if aliases is not None and (aliases := _non_empty(self, aliases, self.aliases)) is not None:
             found = texts(aliases, self.aliases or "")
             _put(metadata, "synonyms", [text for text in found if text not in nulls])
-        return NodeRecord(
-            self.group + identifier(value_or_none(id_, nulls), self.id), type_, metadata
-        )
+        return NodeRecord(self.group + self.id_of(id_, self.id), type_, metadata)
 
     def _first_type(self, value: Any, metadata: dict[str, Any]) -> str:
         """The first of several types; the others are added to the metadata."""
@@ -194,8 +210,6 @@ class EdgeColumns(_Columns):
     predicate: str | None
     object: str
     default_predicate: str
-    null_texts: frozenset[str] = _NO_NULLS
-    """Texts that do not count as an id or predicate."""
     subject_group: str = ""
     """The prefix of the subject's id."""
     object_group: str = ""
@@ -217,16 +231,15 @@ class EdgeColumns(_Columns):
 
     def record_of(self, values: Iterable[Any], metadata: dict[str, Any]) -> EdgeRecord:
         """The edge with these values; see `_Columns.record_of`."""
-        nulls = self.null_texts
         subject, predicate, object_ = values
         return EdgeRecord(
-            self.subject_group + identifier(value_or_none(subject, nulls), self.subject),
+            self.subject_group + self.id_of(subject, self.subject),
             optional_identifier(
                 _non_empty(self, predicate, self.predicate),
                 self.predicate or "",
                 self.default_predicate,
             ),
-            self.object_group + identifier(value_or_none(object_, nulls), self.object),
+            self.object_group + self.id_of(object_, self.object),
             metadata,
         )
 
@@ -315,7 +328,7 @@ def columns_of(
         nodes = _node_columns(header, no_id, prefix, ends) if mixed else None
         prefixes = prefix(subject), prefix(object_)
         default = options.default_predicate
-        return EdgeColumns(subject, predicate, object_, default, nulls, *prefixes, nodes)
+        return EdgeColumns(subject, predicate, object_, default, *prefixes, nodes, null_texts=nulls)
     if header.pick(None, SUBJECT) is not None and header.pick(None, OBJECT) is not None:
         asked = {"subject_column": options.subject_column, "object_column": options.object_column}
         raise _missing(path, have, asked)
@@ -342,10 +355,10 @@ def _node_columns(
         header.pick(options.name_column, names),
         header.pick(options.alias_column, ALIASES),
         options.default_type,
-        frozenset({"", *options.null_texts}),
         _SEPARATED.get(header.plain_name(type_), ""),
         prefix(id_),
         options.id_column is None and header.plain_name(id_) in FALLBACK_IDS,
+        null_texts=frozenset({"", *options.null_texts}),
     )
 
 
@@ -479,8 +492,8 @@ def _missing(
     return SourceError(
         path,
         "no column is recognized as ids: a table of nodes has one such as id, a table of edges "
-        f"two such as subject and object; tables that refer to each other are loaded together. The "
-        f"columns are: {listed(have)}. {advice}",
+        f"two such as subject and object; tables that refer to each other are loaded together, see "
+        f"docs/tutorial/csv-tables-with-keys.md. The columns are: {listed(have)}. {advice}",
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import islice
@@ -50,11 +50,18 @@ _ID = frozenset(
 """Words that say that a column is a key or refers to one."""
 _PLAIN = _ID | {"label", "doi", "isbn", "name", "column"}
 """Names of keys that say nothing about their table; `column_1` is that of one without a name."""
+_REFERS = frozenset(
+    (
+        *("by", "to", "via", "parent", "manager", "boss", "supervisor", "owner", "leader", "head"),
+        *("author", "mother", "father", "spouse"),
+    )
+)
+"""Words at the end of a name that say that it refers to something, not to which table."""
 _SELF = frozenset(("parent", "prev", "previous", "next", "super"))
 _WORD = re.compile(r"\d+|[^\W\d_]+")
-_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_CAMEL = re.compile(r"(?<=[^\W\d_A-Z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _IRREGULAR = {"people": "person", "children": "child", "men": "man", "women": "woman"}
-_SAME = frozenset(("series", "species", "news", "timeseries"))
+_SAME = frozenset(("series", "species", "news", "timeseries", "obs"))
 _IE = ("movies", "cookies", "calories", "zombies", "selfies", "pixies", "rookies", "ties", "pies")
 
 
@@ -100,7 +107,7 @@ def _stem(name: str) -> tuple[str, ...]:
 
 def predicate_of(column: str) -> str:
     """The predicate of a reference: its column without a word for ids at its end."""
-    return re.sub(r"(?<=.)(?:[\s._-]+(?:id|ID|Id)|(?<=[a-z])I[dD])\Z", "", column)
+    return re.sub(r"(?<=.)(?:[\s._-]+(?:id|ID|Id)|(?<=[^\W\d_A-Z])I[dD])\Z", "", column)
 
 
 @dataclass(slots=True)
@@ -158,6 +165,26 @@ class TableReading:
         """The positions of columns in a row."""
         names = [column.name for column in self.table.columns]
         return [names.index(column) for column in columns]
+
+
+def summary(readings: Iterable[TableReading]) -> list[tuple[str, ...]]:
+    """How tables are read: a row for each table, and for each of its references, indented.
+
+    A row has the table or the columns, the number of rows, what they are read as, and why.
+    """
+    rows: list[tuple[str, ...]] = []
+    for one in readings:
+        parts = [f"{one.kind} {one.type}".rstrip()]
+        if one.kind == "nodes":
+            parts.append(f"key {', '.join(one.key)}" if one.key else "each different row")
+            parts += [f"name {one.name_column}"] if one.name_column else []
+        number = "" if one.rows is None else f"{one.rows:,}"
+        rows.append((one.name, number, ", ".join(parts), one.key_reason))
+        for ref in one.references:
+            to = " or ".join(ref.to)
+            rows.append((f"  {', '.join(ref.columns)}", "", f"-> {to}", ref.sureness))
+        rows += [(f"  {column}", "", f"-> {to}?", "not read") for column, to in one.candidates]
+    return rows
 
 
 def read_keys(tables: Sequence[RelationalTable], nulls: Collection[str]) -> list[TableReading]:
@@ -236,7 +263,8 @@ class _Reader:
                     continue
             reading.key, reading.keys = (column.name,), keys
             share = len(keys) / max(1, rows)
-            reading.key_reason = "name" if self._rank(name, column) < 3 else "first unique"
+            is_named = self._rank(name, column) in {0, 1, 2, 4}
+            reading.key_reason = "name" if is_named else "first unique"
             reading.key_reason += "" if share == 1 else f", {share:.2%}"
             return
 
@@ -261,7 +289,10 @@ class _Reader:
             return 0
         if stem == own:
             return 1
-        return 2 if plain in _PLAIN else 3
+        if plain in _PLAIN - {"name"} or (plain == "name" and not column.place):
+            return 2
+        first = column.place == 0 and column.kind == "text"  # a short form beside its name
+        return 3 if first else 4 if plain == "name" else 5
 
     # --- references -----------------------------------------------------------------
 
@@ -402,8 +433,13 @@ class _Reader:
                 one.is_named = False
                 if one.share >= ALONE:
                     reading.references.append(one)
-            elif found and column.kind == "whole":
-                to = " or ".join(target.name for *_, target in found[:4])
+                continue
+            near = [target for *_, target in found]
+            if not near and _REFERS.intersection(words(column.name)[-1:]):
+                holding = self._holding(column.values)
+                near = [one for one in holding if self._share(column, one)[0] >= ALONE]
+            if near and column.kind == "whole":
+                to = " or ".join(target.name for target in near)
                 reading.candidates.append((column.name, to))
         order = [column.name for column in reading.table.columns]
         reading.references.sort(key=lambda one: order.index(one.columns[0]))
@@ -417,7 +453,7 @@ class _Reader:
             return column.kind == "text" and column.different < UNIQUE * known.different
         if column.kind == "text":
             return True
-        is_number = column.different >= UNIQUE and self._counts(target)  # of a row, in every table
+        is_number = column.different >= UNIQUE and counts_rows(target)  # of a row, in every table
         if is_number or _common(column.values, target) < 3:  # fewer numbers are keys by chance
             return False
         if len(words(column.name)) > 1 and words(column.name)[-1] in {*_ID, "by"}:
@@ -425,12 +461,7 @@ class _Reader:
         # Lengths and years are keys by chance, above all of tables that number their rows.
         most = column.values.hashes[[column.values.weights.argmax()]]
         rest = column.values.without(most).share(target.keys, self._missing)
-        return rest >= NAMED and not self._counts(target)
-
-    def _counts(self, target: TableReading) -> bool:
-        """Whether the keys of a table are little more than the numbers of its rows."""
-        numbers = hashes_of([*map(str, range(len(target.keys) * 6 // 5 + 2))])
-        return bool(np.isin(target.keys, numbers).mean() > 0.9)
+        return rest >= NAMED and not counts_rows(target)
 
     def _reaches(self, name: str) -> set[str]:
         """The tables that a table refers to, and those that they refer to."""
@@ -443,8 +474,13 @@ class _Reader:
     # --- kinds and names --------------------------------------------------------------
 
     def _choose_kind(self, name: str) -> None:
-        """Make a table that nothing refers to a relation if it is little but two references."""
+        """Make a table that nothing refers to a relation if it is little but two references.
+
+        One without a key and references is left out if it has notes.
+        """
         reading, known = self._readings[name], self._profiles[name]
+        if not (reading.key or reading.references or reading.candidates) and self._is_prose(name):
+            reading.kind, reading.type, reading.key_reason = "left out", "", "text or empty"
         ends = [column for one in reading.references for column in one.columns]
         if len(reading.references) != 2 or not known.sampled:
             return
@@ -461,6 +497,15 @@ class _Reader:
         if len(pairs) >= UNIQUE * len({*map(row_hash, filled)}):
             reading.kind, reading.type = "edges", reading.name
             reading.key, reading.key_reason = (), ""
+
+    def _is_prose(self, name: str) -> bool:
+        """Whether most cells of a table beside others are empty, or have four words."""
+        known = self._profiles[name]
+        if len(self._readings) == 1 or not known.is_whole or known.sampled > 1_000:
+            return False
+        cells = [text_of(cell).strip() for row in known.table.rows() for cell in row]
+        prose = sum(cell in ("", *self._nulls) or cell.count(" ") > 2 for cell in cells)
+        return 2 * prose > len(cells)
 
     def _has_own_key(self, reading: TableReading, ends: Sequence[str]) -> bool:
         """Whether a table has a key that is no reference, nor a column that differs by chance."""
@@ -495,7 +540,8 @@ class _Reader:
         is_part = bool({"first", "middle", "given", "prefix", "suffix"} & {*found})
         ranks = (
             found == ["name"]
-            or (found[-1:] == ["name"] and "".join(_stem(column.name[:-4])) == own),
+            or (found[-1:] == ["name"] and "".join(_stem(column.name[:-4])) == own)
+            or stem == f"{own}description",
             stem in {"title", "label", "fullname", "displayname", "caption"} and not people,
             stem in {"lastname", "surname", "familyname", "family"},
             stem == own and (column.name,) != self._readings[name].key,
@@ -504,6 +550,12 @@ class _Reader:
             found[:1] == ["column"] and column.different > 0.5,
         )
         return next((rank for rank, holds in enumerate(ranks) if holds), None)
+
+
+def counts_rows(target: TableReading) -> bool:
+    """Whether the keys of a table are little more than the numbers of its rows."""
+    numbers = hashes_of([*map(str, range(len(target.keys) * 6 // 5 + 2))])
+    return len(target.keys) > 0 and bool(np.isin(target.keys, numbers).mean() > 0.9)
 
 
 def _common(values: Values, target: TableReading) -> int:

@@ -43,7 +43,7 @@ from bfsql.sources.fields import records
 from bfsql.sources.files import PACKED, check_library
 from bfsql.sources.headers import Columns, ObjectTable, Row, check_each_once, columns_of
 from bfsql.sources.options import SourceOptions
-from bfsql.sources.relational import Column, FileTables, OpenTable
+from bfsql.sources.relational import Column, FileTables, RelationalTable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -353,7 +353,7 @@ def open_tables(path: Path, _: SourceOptions | None = None) -> FileTables:
     table = ParquetTable(path, account)
     rows = lambda: (tuple(map(row.get, table.names)) for row in table.rows())
     columns = [*map(Column, table.names, table.types)]
-    return FileTables([OpenTable(path.stem, path, columns, rows, account.notes)])
+    return FileTables([RelationalTable(path.stem, path, columns, rows, account.notes)])
 
 
 def open_graphrag(folder: Path, options: SourceOptions, account: SourceAccount) -> GraphStream:

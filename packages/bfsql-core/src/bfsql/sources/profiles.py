@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from bfsql.arrays import LongArray
+from bfsql.arrays import LongArray, distinct_numbers
 from bfsql.models.json_values import iso_text, json_number
 from bfsql.sources.fields import value_of
 from bfsql.sources.relational import RelationalTable
@@ -148,7 +148,7 @@ def _column(name: str, place: int, cells: Sequence[Any], nulls: Collection[str])
     for text, count in counts.items() if kind != "long" else ():
         for part in parts_of(text):
             several[part] += count
-    parts = _values(several) if several.keys() - counts.keys() else None
+    parts = _values(several) if several.keys() != counts.keys() else None
     shares = filled / rows, len(counts) / rows
     return ColumnProfile(name, place, *shares, _values(counts), parts, kind)
 
@@ -169,7 +169,7 @@ def _kind(counts: Counter[str], filled: int) -> str:
         if text in _MISSING:
             continue
         value = value_of(text) if text[0] in "-0123456789" else text
-        is_whole = text.isdecimal() or isinstance(value, int)
+        is_whole = _SEPARATOR.sub("", text).isdecimal() or isinstance(value, int)
         kinds["whole" if is_whole else "decimal" if isinstance(value, float) else "text"] += count
     kind, count = max(kinds.items(), key=itemgetter(1), default=("text", 0))
     return kind if kind == "text" or count >= 0.9 * filled else "text"
@@ -189,13 +189,13 @@ def keys_of(table: RelationalTable, places: Sequence[int]) -> tuple[LongArray, i
     for block in blocks_of(table.rows()):
         rows += len(block)
         blocks.append(hashes_of({*key_texts(block, places)} - {""}))
-    return np.unique(np.concatenate(blocks)), rows
+    return distinct_numbers(np.concatenate(blocks)), rows
 
 
 def different_rows(table: RelationalTable) -> int:
     """The number of different rows of a table."""
     blocks = [np.unique([*map(row_hash, block)]) for block in blocks_of(table.rows())]
-    return len(np.unique(np.concatenate(blocks))) if blocks else 0
+    return len(distinct_numbers(np.concatenate(blocks))) if blocks else 0
 
 
 def key_texts(rows: Sequence[Sequence[Any]], places: Sequence[int]) -> list[str]:

@@ -103,8 +103,7 @@ class ReadingFile:
         for one in found.values():
             if one.kind == "left out" and one.name not in named:
                 one.table.notes.append(f"{self.file.name} does not name it")
-        for name in {to for one in found.values() for ref in one.references for to in ref.to}:
-            one = found[name]
+        for one in (one for one in found.values() if one.key):
             one.keys, one.rows = keys_of(one.table, one.places(one.key))
         return [*found.values()]
 
@@ -143,7 +142,8 @@ class ReadingFile:
             self._check(one, ends, place)
             one.kind, one.type = "edges", own.get("predicate", name)
             pairs = zip(ends, targets, strict=True)
-            one.references = [Reference((column,), to, one.type) for column, to in pairs]
+            why = self.file.name
+            one.references = [Reference((c,), to, one.type, reason=why) for c, to in pairs]
             return
         starts = (one for one in found if name.startswith(f"{one}."))
         table = max(starts, key=len, default=None)
@@ -267,6 +267,8 @@ def _lines(one: TableReading) -> Iterator[str]:
             yield f"{end} = {_toml(ref.columns[0])}"
             yield f"{to} = {_toml(ref.to[0])}  # {ref.sureness}"
         yield f"predicate = {_toml(one.type)}"
+    elif one.key_reason:
+        yield from ("", f"# {one.key_reason}; an entry takes it in:", f"# [nodes.{name}]")
 
 
 def _key(name: str) -> str:

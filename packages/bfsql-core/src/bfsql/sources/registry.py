@@ -23,7 +23,7 @@ from bfsql.sources.kgraph import open_bundle
 from bfsql.sources.options import SourceOptions
 from bfsql.sources.parquet import open_graphrag, open_parquet
 from bfsql.sources.rdf import open_rdf
-from bfsql.sources.relational import OPENERS, opener_of
+from bfsql.sources.relational import OPENERS, files_in, opener_of
 from bfsql.sources.rows import is_table
 from bfsql.sources.tables import AnyTable, read_table
 from bfsql.sources.text import beginning
@@ -280,8 +280,8 @@ def graph_files(folder: Path, named: str | None) -> tuple[list[Path], tuple[str,
     known = known_formats()
     if (named in known and known[named].folder) or is_bundle(folder):
         return None
-    with faults_of(folder):
-        found = sorted(one for one in folder.iterdir() if one.name[0] != "." and one.is_file())
+    inside = files_in(folder)
+    found = [one for one in inside if one.parent == folder] or inside
     files, others = [], []
     for file in found:
         try:

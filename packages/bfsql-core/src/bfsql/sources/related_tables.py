@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from bfsql.errors import SourceError
 from bfsql.models.json_values import iso_text, json_number
 from bfsql.models.load import ColumnAccount, SourceAccount
 from bfsql.models.records import EdgeRecord, GraphStream, NodeRecord
-from bfsql.sources.fields import Unusable, value_of
+from bfsql.sources.fields import Unusable, iso_moment, value_of
 from bfsql.sources.files import is_pipe
 from bfsql.sources.headerless import EDGE_LISTS
 from bfsql.sources.headers import (
@@ -32,7 +33,7 @@ from bfsql.sources.headers import (
     listed,
     neo4j_columns,
 )
-from bfsql.sources.keys import Reference, TableReading, read_keys
+from bfsql.sources.keys import Reference, TableReading, counts_rows, read_keys
 from bfsql.sources.options import EDGE_OPTIONS, NO_OPTIONS, NODE_OPTIONS, SourceOptions
 from bfsql.sources.parquet import graphrag_part
 from bfsql.sources.profiles import (
@@ -50,7 +51,7 @@ from bfsql.sources.registry import FORMATS, format_by_content, is_bundle, known_
 from bfsql.sources.relational import (
     OPENERS,
     DelimitedTable,
-    RelationalSource,
+    FileTables,
     RelationalTable,
     files_in,
     open_relational,
@@ -58,8 +59,6 @@ from bfsql.sources.relational import (
 )
 from bfsql.sources.tables import AnyTable, Table
 
-ROW = ":row"
-"""The column of ids that are made, of a key of several columns or of the number of a row."""
 _COLUMN_OPTIONS = (
     *(*NODE_OPTIONS, *EDGE_OPTIONS, "subject_type", "object_type", "default_type", "of_files"),
     *("default_predicate", "edge_columns", "id_prefixes", "columns", "no_header", "format"),
@@ -79,6 +78,8 @@ class Unknown:
 
     rows: int = 0
     values: dict[str, None] = field(default_factory=dict)
+    missing: Counter[str] = field(default_factory=Counter)
+    """Texts that stand for no value, with their rows."""
 
 
 class RelatedTables:
@@ -94,7 +95,7 @@ class RelatedTables:
         self,
         readings: Sequence[TableReading],
         nulls: Sequence[str],
-        sources: Sequence[RelationalSource] = (),
+        sources: Sequence[FileTables] = (),
     ) -> None:
         self.readings = readings
         self._sources = sources
@@ -113,45 +114,49 @@ class RelatedTables:
         """The table of nodes or of edges, and its columns in the account."""
         table, columns = reading.table, self._columns(reading)
         account.notes += table.notes
-        simple = reading.kind == "edges" or len(reading.key) == 1
+        refer = {column for one in reading.references for column in one.columns}
+        names = [one.name for one in table.columns if one.name not in refer - {*columns.meanings}]
         if isinstance(table, DelimitedTable):
             account.separator, account.encoding = table.head.dialect.separator, table.head.encoding
-            if simple:
-                return Table(table.path, table.head, table.head.columns, columns, account)
-        for column in table.columns:
-            meaning = columns.meanings.get(column.name, "metadata")
-            account.columns.append(ColumnAccount(column.name, meaning))
-        ids = [*columns.meanings] if simple else []
-        return ObjectTable(
-            table.path, columns, lambda: self._items(reading, ids, account), columns.record
-        )
+            if columns.meanings.keys() <= {*table.head.columns}:
+                return Table(table.path, table.head, names, columns, account)
+        account.empty_texts.append(columns.empty_texts)
+        for name in dict.fromkeys((*names, *columns.meanings)):
+            account.columns.append(ColumnAccount(name, columns.meanings.get(name, "metadata")))
+        items = partial(self._items, reading, names, columns, account)
+        return ObjectTable(table.path, columns, items, columns.record)
 
     def _columns(self, reading: TableReading) -> Columns:
         if reading.kind == "edges":
             (subject, *_), (object_, *_) = (one.columns for one in reading.references)
             first, second = (prefix(one.to[0]) for one in reading.references)
             nulls = frozenset().union(*map(self._empty, reading.references))
-            return EdgeColumns(subject, None, object_, reading.type, nulls, first, second)
-        id_ = reading.key[0] if len(reading.key) == 1 else ROW
+            return EdgeColumns(
+                *(subject, None, object_, reading.type, first, second), null_texts=nulls, skips=True
+            )
         name, group = reading.name_column, prefix(reading.name)
-        return NodeColumns(id_, None, name, None, reading.type, self._nulls, group=group)
+        nulls = self._nulls.union(reading.table.footers)
+        return NodeColumns(
+            *(", ".join(reading.key), None, name, None, reading.type),
+            group=group,
+            null_texts=nulls,
+            skips=True,
+        )
 
     def _items(
-        self, reading: TableReading, ids: Sequence[str], account: SourceAccount
+        self, reading: TableReading, names: Sequence[str], columns: Columns, account: SourceAccount
     ) -> Iterator[tuple[int | str, dict[str, Any] | Unusable]]:
         """The rows as objects; with a made id, those that are equal to an earlier one only once."""
-        names = [column.name for column in reading.table.columns]
-        convert = value_of if isinstance(reading.table, DelimitedTable) else _plain
+        places = [*zip(names, reading.places(names), strict=True)]
+        convert = value_of if isinstance(reading.table, DelimitedTable) else _value
         for number, id_, row in self._identified(reading, account):
             if isinstance(row, Unusable):
                 yield number, row
                 continue
-            cells = zip(names, row, strict=True)
-            item = {name: convert(cell) for name, cell in cells if cell not in (None, "")}
-            item |= {name: text_of(row[names.index(name)]) or None for name in ids}
-            if not ids:
-                item[ROW] = id_
-            yield number, item
+            item = {name: convert(row[at]) for name, at in places if row[at] not in (None, "")}
+            ids = {name: text_of(row[at]) for name, at in places if name in columns.meanings}
+            ids |= {columns.id: id_} if isinstance(columns, NodeColumns) else {}
+            yield number, item | ids
 
     def _identified(
         self, reading: TableReading, account: SourceAccount | None = None
@@ -173,7 +178,11 @@ class RelatedTables:
                 seen.add(hashed)
             at = place if isinstance(table, DelimitedTable) else f"row {place}"
             yield at, str(number) if makes else key_text(row, places) if places else "", row
-        if equal and account is not None:
+        if account is None:
+            return
+        for text in table.footers:
+            account.note(f"left out below the rows: {text}")
+        if equal:
             are = "1 row is" if equal == 1 else f"{equal:,} rows are"
             account.note(f"{are} equal to an earlier one, and left out")
 
@@ -187,13 +196,13 @@ class RelatedTables:
         places = [reading.places(one.columns) for one in reading.references]
         unknown = [Unknown() for _ in places]
         targets: list[dict[str, list[tuple[str, bool]]]] = [{} for _ in places]
-        rows = (row for row in self._identified(reading) if isinstance(row[2], tuple))
+        rows, keys = self._keyed(reading)
         for block in blocks_of(rows):
-            ids, cells = [id_ for _, id_, _ in block], [row for *_, row in block]
+            ids = key_texts(block, keys) if keys else []
             for one, at, lacks, known in zip(
                 reading.references, places, unknown, targets, strict=True
             ):
-                texts = key_texts(cells, at)
+                texts = key_texts(block, at)
                 if len(known) > 200_000:
                     known.clear()
                 known |= {text: self._targets(one, text) for text in {*texts} - known.keys()}
@@ -201,6 +210,7 @@ class RelatedTables:
                     account.nodes += 1
                     yield node
                 if reading.kind == "edges":
+                    lacks.missing.clear()  # the rows without an end are counted
                     continue
                 for id_, text in zip(ids, texts, strict=True):
                     for target, _ in known[text] if id_ not in self._nulls else ():
@@ -208,6 +218,13 @@ class RelatedTables:
                         yield EdgeRecord(own + id_, one.predicate, target, {})
         for one, lacks in zip(reading.references, unknown, strict=True):
             self._note(one, lacks, account)
+
+    def _keyed(self, reading: TableReading) -> tuple[Iterator[Row], list[int]]:
+        """The rows, and the places of their keys; a made key is the last cell."""
+        if reading.key or reading.kind == "edges":
+            return reading.table.rows(), reading.places(reading.key)
+        made = self._identified(reading)
+        return ((*row, id_) for _, id_, row in made if isinstance(row, tuple)), [-1]
 
     def _targets(self, one: Reference, cell: str) -> list[tuple[str, bool]]:
         """The ids that a cell refers to, and whether no row has them."""
@@ -249,6 +266,8 @@ class RelatedTables:
         for cell, count in cells.items():
             lacking = [id_ for id_, is_new in targets[cell] if is_new]
             unknown.rows += count if lacking else 0
+            if cell and not targets[cell]:
+                unknown.missing[cell] += count
             for id_ in lacking:
                 unknown.values[id_[start:]] = None
                 if id_ not in self._made:
@@ -256,6 +275,9 @@ class RelatedTables:
                     yield NodeRecord(id_, type_, {"name": id_[start:]})
 
     def _note(self, one: Reference, unknown: Unknown, account: SourceAccount) -> None:
+        if unknown.missing:
+            found = ", ".join(f"{text} {n:,}" for text, n in unknown.missing.most_common(5))
+            account.note(f"{', '.join(one.columns)}: read as missing: {found}")
         if not unknown.rows:
             return
         number, values = unknown.rows, [*unknown.values]
@@ -272,9 +294,9 @@ def prefix(table: str) -> str:
     return f"{encoded(table)}:"
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, Decimal):
-        return json_number(value)
+def _value(value: Any) -> Any:
+    if isinstance(value, str | Decimal):
+        return iso_moment(value) if isinstance(value, str) else json_number(value)
     return iso_text(value) if isinstance(value, dt.date | dt.time | dt.timedelta) else value
 
 
@@ -313,6 +335,10 @@ def related_tables(paths: Sequence[Path], options: SourceOptions) -> RelatedTabl
         return None
     readings = read_keys(tables, options.null_texts)
     says_more = any(one.references or one.candidates for one in readings)
+    given = {*paths, *(one.parent for one in paths if not one.is_dir())}
+    says_more |= any(one.path.parent not in given for one in tables)  # of a folder in a folder
+    if paths[0].is_dir() and not says_more:  # equal ids of other rows
+        says_more = sum(map(counts_rows, readings)) > 1
     says_more |= len(tables) == 1 and readings[0].key_reason.startswith("name")
     if not says_more and {one.path.suffix.lower() for one in tables} <= {*_DELIMITED, *_PARQUET}:
         return None  # the usual names of columns decide, and an error proposes options

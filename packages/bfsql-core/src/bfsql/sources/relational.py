@@ -5,10 +5,11 @@ The reading of their keys is in `bfsql.sources.keys`. A kind of file is an entry
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from bfsql.lazy import lazy_call
 from bfsql.sources.fields import Unusable, value_of
@@ -37,52 +38,39 @@ class ForeignKey(NamedTuple):
     """The columns there, in the same order."""
 
 
-class RelationalTable(Protocol):
-    """A table with its declared keys."""
+@dataclass
+class RelationalTable:
+    """A table of a file that is open, or was read, with its declared keys."""
 
-    @property
-    def name(self) -> str:
-        """Of the table: the file's name without ending, the sheet, the table."""
-
-    @property
-    def path(self) -> Path:
-        """The file."""
-
-    @property
-    def columns(self) -> Sequence[Column]:
-        """Its columns, each name once."""
-
-    @property
-    def key(self) -> tuple[str, ...]:
-        """The declared primary key; empty without one."""
-
-    @property
-    def foreign_keys(self) -> Sequence[ForeignKey]:
-        """The declared references."""
-
-    @property
-    def notes(self) -> list[str]:
-        """Sentences for the report, on blobs that were left out and the like."""
-
-    def rows(self) -> Iterator[tuple[Any, ...]]:
-        """The rows, any number of times; a value is None where there is none.
-
-        Others are str, int, float, bool, Decimal, date, datetime, list or dict.
-        """
+    name: str
+    """The file's name without ending, or that of the sheet or table."""
+    path: Path
+    columns: Sequence[Column]
+    """Each name once."""
+    rows: Callable[[], Iterator[tuple[Any, ...]]]
+    """Its rows, any number of times: str, int, float, bool, Decimal, date, datetime, list or dict,
+    and None where there is no value."""
+    notes: list[str] = field(default_factory=list)
+    """Sentences for the report, on blobs that were left out and the like."""
+    key: tuple[str, ...] = ()
+    """The declared primary key; empty without one."""
+    foreign_keys: list[ForeignKey] = field(default_factory=list)
+    footers: set[str] = field(default_factory=set)
+    """Texts of rows below the others, such as a total, once these were read."""
 
 
-class RelationalSource(Protocol):
-    """The tables of one file."""
+class FileTables(NamedTuple):
+    """Some tables of a file."""
 
-    @property
-    def tables(self) -> Sequence[RelationalTable]:
-        """Its tables."""
-
-    def close(self) -> None:
-        """Release the file."""
+    tables: Sequence[RelationalTable]
+    close: Callable[[], None] = lambda: None
+    """Closes the file, if it is open."""
 
 
-Open = Callable[[Path, SourceOptions], RelationalSource | None]
+_FOOTER = re.compile(r"[\s:()]")
+"""What the only cell of a row has that is a footer, and no key."""
+
+Open = Callable[[Path, SourceOptions], FileTables | None]
 """Opens a file; None for one that holds a graph. It raises a `SourceError` if it cannot be read, or
 lacks something."""
 
@@ -99,17 +87,14 @@ class Opener(NamedTuple):
     """Their place, below 24."""
 
 
-@dataclass(frozen=True)
-class DelimitedTable:
-    """The table in a CSV or TSV file."""
+class DelimitedTable(RelationalTable):
+    """The table in a CSV or TSV file, whose cells are text."""
 
-    name: str
-    path: Path
-    head: Head
-    columns: Sequence[Column]
-    key: tuple[str, ...] = ()
-    foreign_keys: Sequence[ForeignKey] = ()
-    notes: list[str] = field(default_factory=list)
+    def __init__(self, path: Path, head: Head) -> None:
+        rows = lambda: (row for _, row in self.lines() if isinstance(row, tuple))
+        columns = [*map(Column, head.columns)]
+        super().__init__(stem(path), path, columns, rows, [*head.notes])
+        self.head = head
 
     def lines(self) -> Iterator[tuple[int, tuple[str, ...] | Unusable]]:
         """The rows with their lines; an empty cell is empty. A footer is no row."""
@@ -118,10 +103,7 @@ class DelimitedTable:
         with faults_of(self.path):
             header = next(rows, (0, []))[1] if self.head.path == self.path else None
             for line, cells in rows:
-                if isinstance(cells, list) and len(cells) == 1 < width and len(last) < 10:
-                    last.append((line, (*cells, *[""] * (width - 1))))
-                    continue
-                if last:
+                if last and (type(cells) is not list or len(cells) == width or len(last) == 10):
                     yield from last
                     last = []
                 if type(cells) is list and len(cells) == width:
@@ -129,38 +111,14 @@ class DelimitedTable:
                         yield line, tuple(cells)
                 elif isinstance(cells, Unusable):
                     yield line, cells
+                elif len(cells) == 1 and _FOOTER.search(cells[0]):
+                    last.append((line, (cells[0], *[""] * (width - 1))))
                 elif any(cells[width:]):
                     reason = f"has {len(cells)} cells, but the table {width} columns"
                     yield line, Unusable(reason)
                 else:
                     yield line, (*cells[:width], *[""] * (width - len(cells)))
-        yield from ((line, Unusable("has one cell, as a footer has")) for line, _ in last)
-
-    def rows(self) -> Iterator[tuple[Any, ...]]:
-        """As `RelationalTable.rows`, without rows that cannot be read."""
-        return (row for _, row in self.lines() if isinstance(row, tuple))
-
-
-@dataclass
-class OpenTable:
-    """A table of a file that is open, or was read."""
-
-    name: str
-    path: Path
-    columns: Sequence[Column]
-    rows: Callable[[], Iterator[tuple[Any, ...]]]
-    """As `RelationalTable.rows`."""
-    notes: list[str] = field(default_factory=list)
-    key: tuple[str, ...] = ()
-    foreign_keys: list[ForeignKey] = field(default_factory=list)
-
-
-class FileTables(NamedTuple):
-    """Some tables of a file."""
-
-    tables: Sequence[RelationalTable]
-    close: Callable[[], None] = lambda: None
-    """Closes the file, if it is open."""
+        self.footers.update(row[0] for _, row in last)
 
 
 def open_delimited(path: Path, options: SourceOptions) -> FileTables | None:
@@ -172,8 +130,7 @@ def open_delimited(path: Path, options: SourceOptions) -> FileTables | None:
     if not options.columns and (head.path != path or _is_data(head)):
         unnamed = replace(options, columns=("",) * len(head.columns))
         head = head_of(path, format_, unnamed)
-    columns = [*map(Column, head.columns)]
-    return FileTables([DelimitedTable(stem(path), path, head, columns, notes=[*head.notes])])
+    return FileTables([DelimitedTable(path, head)])
 
 
 def _is_data(head: Head) -> bool:
@@ -208,7 +165,7 @@ OPENERS: list[Opener] = [
 """The kinds of files with tables; other modules by `lazy_call`, since they import this one."""
 
 
-def open_relational(path: Path, options: SourceOptions = NO_OPTIONS) -> RelationalSource | None:
+def open_relational(path: Path, options: SourceOptions = NO_OPTIONS) -> FileTables | None:
     """The tables of a file; None if it has none.
 
     Raises:

@@ -23,7 +23,7 @@ from bfsql.errors import SourceError
 from bfsql.models.json_values import iso_text
 from bfsql.sources.files import check_library, faults_of
 from bfsql.sources.options import SourceOptions
-from bfsql.sources.relational import Column, FileTables, OpenTable
+from bfsql.sources.relational import Column, FileTables, RelationalTable
 
 MOST_BYTES = 1 << 29
 """Most bytes of the unpacked parts together."""
@@ -149,7 +149,7 @@ def _column(letters: str) -> int:
     return number
 
 
-def _table(path: Path, sheet: Any, extent: _Extent) -> OpenTable:
+def _table(path: Path, sheet: Any, extent: _Extent) -> RelationalTable:
     """The table of a sheet."""
     cells = [[_value(cell) for cell in row] for row in sheet.to_python()]
     merged = sheet.merged_cell_ranges or ()
@@ -175,7 +175,7 @@ def _table(path: Path, sheet: Any, extent: _Extent) -> OpenTable:
     if header:
         notes.append(f"left out above the header: {header} rows")
     rows = [tuple(row[place] for place in names.values()) for row in below]
-    return OpenTable(sheet.name, path, [*map(Column, names)], lambda: iter(rows), notes)
+    return RelationalTable(sheet.name, path, [*map(Column, names)], lambda: iter(rows), notes)
 
 
 def _value(cell: Any) -> Any:

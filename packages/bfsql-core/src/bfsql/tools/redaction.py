@@ -116,9 +116,9 @@ class RedactedGraphDb(NormalizedBackend):
         return {**evidence, "items": list(map(self.evidence_item, evidence.get("items", ())))}
 
     async def outline(self) -> Outline | None:
-        """The outline without properties, which were counted before redaction."""
+        """The outline without properties, which were counted before redaction, and columns."""
         outline = await self._inner.outline()
-        return outline and replace(outline, node_properties={}, edge_properties={})
+        return outline and replace(outline, node_properties={}, edge_properties={}, tables=[])
 
     async def _nodes(self, nodes: list[Node]) -> list[Node]:
         """The nodes, with the metadata that came with them redacted.

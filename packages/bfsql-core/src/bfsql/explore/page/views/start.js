@@ -1,6 +1,7 @@
 // @ts-check
 /** The start: the schema as a picture and a table, and the description of the graph. */
 
+import { read } from "../api.js";
 import { fill, h, count, link, name, plural } from "../dom.js";
 import { createPicture } from "../picture.js";
 import { schema } from "../schema.js";
@@ -29,6 +30,8 @@ export function start(container) {
     try {
       const known = await schema({ again });
       if (!ended) draw(known);
+      const { tables } = await read("outline").catch(() => ({}));
+      if (!ended && tables) lists.append(reading(tables));
     } catch (error) {
       if (!ended) fill(text, failure(error, () => load(true)));
     }
@@ -95,4 +98,10 @@ function lengths(known) {
     types.length > 0 && h("table", null, h("caption", null, "Types"), h("tbody", null, types)),
     relations.length > 0 && h("table", null, h("caption", null, known.relationsFrom === "sample" ? "Relations, from a sample" : "Relations"), h("tbody", null, relations)),
   ];
+}
+
+/** How the tables of the sources were read, as the load kept it; columns are indented. @param {string[][]} tables */
+function reading(tables) {
+  const rows = tables.map((row) => h("tr", null, row.map((text, at) => h("td", { class: at === 1 ? "number" : "", dir: "auto" }, text.replace("  ", "\u2003")))));
+  return h("table", null, h("caption", null, "Tables, as they were read"), h("tbody", null, rows));
 }

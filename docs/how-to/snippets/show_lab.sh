@@ -1,1 +1,0 @@
-grep -A 8 nodes.samples lab.toml

@@ -1,0 +1,1 @@
+grep -A 2 "may refer" lab.toml
