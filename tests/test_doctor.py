@@ -75,11 +75,6 @@ def no_graph_file(folder: Path) -> list[str]:
     return ["odd.db"]
 
 
-def dangling(folder: Path) -> list[str]:
-    edges = "subject,predicate,object\na,p,b\na,p,c\n"
-    return [loaded(folder, "--no-create-nodes", n="id,type,name\na,T,A\nb,T,B\n", e=edges)]
-
-
 def nameless(folder: Path) -> list[str]:
     edges = "subject,predicate,object\na,p,b\n"
     return [loaded(folder, n="id,type,size\na,T,1\nb,T,2\n", e=edges)]
@@ -112,7 +107,6 @@ def no_triples(folder: Path) -> list[str]:
     [
         (no_graph, "wrong", "store", "bfsql load SOURCE --path nowhere.db"),
         (no_graph_file, "wrong", "store", "odd.db"),
-        (dangling, "warning", "edges", "--no-create-nodes"),
         (nameless, "warning", "names", "--name-column"),
         (
             unlabelled,

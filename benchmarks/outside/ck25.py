@@ -47,15 +47,13 @@ def total(answer: Mapping[str, Any]) -> list[Row]:
 
 
 def values(*keys: str) -> Reader:
-    """These fields of the shown nodes: `id`, `measure` (one column a number) or a property."""
+    """These fields of the shown nodes: `id`, the text of one of several measures, or a property."""
 
     def read(answer: Mapping[str, Any]) -> Iterator[Row]:
         for node in answer["nodes"]:
-            row: list[Any] = []
-            for key in keys:
-                value = node[key] if key in ("id", "measure") else _property(node, key)
-                row += value if isinstance(value, list) else [value]
-            yield tuple(row)
+            measures = dict(zip(answer.get("measure", ()), node.get("measure", ()), strict=True))
+            known = {"id": node["id"], **node.get("metadata", {}), **measures}
+            yield tuple(known.get(key) for key in keys)
 
     return read
 
@@ -227,7 +225,7 @@ PLANS: dict[int, HandPlan] = {
             "measure": ["min 1.pv:weight_g", "max 1.pv:weight_g"],
             "fields": ["pv:name"],
         },
-        values("pv:name", "measure"),
+        values("pv:name", "min 1.pv:weight_g", "max 1.pv:weight_g"),
     ),
     33: HandPlan(
         {"seeds": ["pv:Department[no <-pv:memberOf- pv:Manager]"], "limit": 0},
@@ -259,7 +257,7 @@ PLANS: dict[int, HandPlan] = {
             "sort_by": "-total",
             "topology_only": True,
         },
-        values("id", "measure"),
+        values("id", "count 1", "total"),
     ),
     39: HandPlan(
         {

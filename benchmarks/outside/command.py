@@ -1,8 +1,8 @@
 """`nox -s benchmarks -- outside SET FOLDER`: questions of others, answered by one plan each.
 
-SET is zograscope, ck25, metaqa or ckg; FOLDER holds its files, as
+SET is zograscope, ck25, metaqa, ckg or exam; FOLDER holds its files, as
 `docs/explanation/questions.md` says. Without it they are looked for in the folder of the set below
-BFSQL_OUTSIDE, or else below `shared/data/outside` beside this repository.
+BFSQL_OUTSIDE, or else below `shared/data/outside` beside this repository. The exam has none.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
@@ -24,6 +24,7 @@ from bfsql_test_support.questions.suite import Outcome, Sum, definition_tokens, 
 from bfsql_test_support.questions.toolsets import CallRefused, SixTools
 from outside.ck25 import CK25
 from outside.ckg import subjects
+from outside.exam import Exam
 from outside.gold import NoPlan, OutsideQuestion
 from outside.metaqa import MetaQA
 from outside.zograscope import Zograscope
@@ -45,6 +46,7 @@ DATASETS: dict[str, Callable[[Path], Sequence[Dataset]]] = {
     "ck25": lambda folder: [CK25(folder)],
     "metaqa": lambda folder: [MetaQA(folder)],
     "ckg": subjects,
+    "exam": lambda _: [Exam()],
 }
 """The graphs of each set."""
 
@@ -56,7 +58,7 @@ def datasets(name: str, folder: str | None = None) -> Sequence[Dataset]:
         FileNotFoundError: The folder does not exist.
     """
     path = Path(folder) if folder else Path(os.environ.get("BFSQL_OUTSIDE", BESIDE), name)
-    if not path.is_dir():
+    if name != "exam" and not path.is_dir():
         raise FileNotFoundError(
             f"There is no folder {path}. Fetch {name} as docs/explanation/questions.md says, and "
             "name its folder, or the folder above it by BFSQL_OUTSIDE."
@@ -107,8 +109,10 @@ async def run(
     Returns:
         The sums of each store and format.
     """
-    rows = [["store", "kind", "right", "F1", "calls", "arguments", "answers", "definitions", "ms"]]
+    rows = [["store", "kind", "right", "F1", "F1 of values"]]
+    rows[0] += ["calls", "arguments", "answers", "definitions", "ms"]
     misses, sums = [], []
+    f1s: dict[int, float] = {}
     for store in stores:
         outcomes: dict[str, list[Outcome]] = {}
         tokens = 0
@@ -118,12 +122,12 @@ async def run(
                 async with opens(data) as sides:
                     for side in sides:
                         if isinstance(side.tools, SixTools) and side.answer_format in formats:
-                            some = [await answered(side.tools, one) for one in questions]
+                            some = [await answered(side.tools, one, f1s) for one in questions]
                             outcomes.setdefault(side.answer_format, []).extend(some)
                             tokens = max(tokens, definition_tokens(side.tools))
         for answer_format, some in outcomes.items():
             where = f"{store}{', lines' * (answer_format == 'lines')}"
-            rows += table(where, some, tokens)
+            rows += table(where, some, tokens, f1s)
             found = {"store": store, "format": answer_format, **asdict(Sum.of(some))}
             sums.append(found | {"f1": round(mean(one.score for one in some), 4)})
             misses += [f"{where}: {one.wrong}" for one in some if one.wrong]
@@ -133,25 +137,31 @@ async def run(
     return sums
 
 
-async def answered(tools: SixTools, question: OutsideQuestion) -> Outcome:
-    """Answer a question by its plan."""
+async def answered(tools: SixTools, question: OutsideQuestion, f1s: dict[int, float]) -> Outcome:
+    """Answer a question by its plan; F1 of its values is kept by the id of the outcome."""
     before = len(tools.calls)
-    f1 = 0.0
+    f1 = of_values = 0.0
     try:
         rows = list(await question.plan(tools))
         wrong, f1 = question.difference(rows), question.f1_of(rows)
+        of_values = question.values_f1(rows)
     except (NoPlan, CallRefused, LookupError, TypeError, ValueError) as error:
         wrong = f"{type(error).__name__}: {error}"
     told = None if wrong is None else f"{question.kind.name} {question.id}: {question.text} {wrong}"
-    return Outcome(question.kind.name, tuple(tools.calls[before:]), told, f1)
+    outcome = Outcome(question.kind.name, tuple(tools.calls[before:]), told, f1)
+    f1s[id(outcome)] = of_values
+    return outcome
 
 
-def table(where: str, outcomes: Sequence[Outcome], tokens: int) -> list[list[str]]:
+def table(
+    where: str, outcomes: Sequence[Outcome], tokens: int, f1s: Mapping[int, float]
+) -> list[list[str]]:
     """Rows of a table: one for each kind of question, and one for all.
 
     Args:
         where: The store, and the format of answers.
         tokens: Estimated tokens of the tool definitions.
+        f1s: F1 of the values of each, by the id of the outcome.
     """
     kinds = sorted({outcome.kind for outcome in outcomes})
     rows = []
@@ -163,5 +173,6 @@ def table(where: str, outcomes: Sequence[Outcome], tokens: int) -> list[list[str
         told = f"{tokens:,} tokens" if kind == "all" else ""
         right = f"{found.right:,}/{found.asked:,}"
         scores = f"{mean(outcome.score for outcome in some):.4f}"
-        rows.append([where, kind, right, scores, *counts, told, f"{seconds * 1000:.1f}"])
+        of_values = f"{mean(f1s[id(outcome)] for outcome in some):.4f}"
+        rows.append([where, kind, right, scores, of_values, *counts, told, f"{seconds * 1000:.1f}"])
     return rows

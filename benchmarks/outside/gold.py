@@ -110,6 +110,18 @@ class OutsideQuestion:
         right = self.gold.difference(found) is None
         return 1.0 if right else f1(_comparable(found), _comparable(self.gold.one))
 
+    def values_f1(self, rows: Iterable[Row]) -> float:
+        """F1 of all values of the rows as one set, the scale of the TEXT2SPARQL challenge.
+
+        Of several right answers it takes one. A column more or less costs only its values, and
+        which values stand in one row does not count.
+        """
+        found, right = (
+            {(value,) for row in _comparable(some) for value in row}
+            for some in (self._spelt(rows), self.gold.one)
+        )
+        return f1(found, right)
+
     def _spelt(self, rows: Iterable[Row]) -> list[Row]:
         return [tuple(map(self.spelling, row)) for row in rows]
 

@@ -92,8 +92,10 @@ NOTES = {
         "Show the next page",
     ),
     "fields: edges have: role.": ("The edges also have: role.", "Show whole records"),
-    'facets: "a" has 400 different values, of which the 20 most common are shown; "a:400" shows '
-    "all.": ("“a” has 400 different values; the 20 most frequent are shown.", "Show more values"),
+    'facets: "a" shows 20 of 400 values; "a:400" shows all.': (
+        "“a” has 400 different values; the 20 most frequent are shown.",
+        "Show more values",
+    ),
     "max_tokens: reduced to 900, the maximum of this server, from 0 (no bound). To see more, ask "
     "in pages (limit, offset).": ("This server gives at most 900 tokens in one answer.", None),
     "sort_by: degree counts the edges of this answer.": ("", None),

@@ -5,7 +5,10 @@ Only what `left_out` removes cannot be restored.
 
 import json
 import re
+from itertools import dropwhile
 from typing import Any
+
+from bfsql.models.quotation import plain
 
 _DECODE = json.JSONDecoder().raw_decode
 _NAME = re.compile(r"[^\s\"|={}\[\];,>]+")
@@ -25,6 +28,15 @@ _FIELDS = frozenset(
     ("paths", "distinct", "degree", "undecided", "via", "score", "match", "context", "measure")
 )
 """The fields of nodes and of hits beside their metadata; measures are headed by their texts."""
+_TAKEN = re.compile(r'("(?:[^"\\]|\\.)*") was taken as ([^;]+ \([^;]+\)\.)')
+_NAMELESS = "..."
+"""What stands for a name that the lines leave out."""
+_IN_COUNTS = re.compile(r"(Shortest )|(Nodes|Shown nodes|Walks) \d+ to \d+ of ")
+"""Notes that the counts contain."""
+_COUNTS = re.compile(rf"({'|'.join(_TOTALS)}|nodes|edges|shortest) [^<>-]|continue offset=")
+_COUNTED_TABLE = re.compile(r"\[(\d+) ")
+_TABLE = re.compile(r"\[(\d+ )?")
+_SCHEMA = re.compile(r"(graph_description|comprehensive|tool_usage_notes|node_counts): ")
 _RELATION = re.compile(r"(.+) -(.+)-> (.+) \(\d+\)")
 Record = dict[str, Any]
 
@@ -35,10 +47,11 @@ def left_out(content: Any, *, by_paths: bool = False) -> Any:
     Args:
         by_paths: Whether the call sorts by `paths`.
     """
-    content = {key: value for key, value in content.items() if key != "complete"}
+    usual = [("comprehensive", True), ("relations_from", "all")]
+    content = {k: v for k, v in content.items() if k != "complete" and (k, v) not in usual}
+    content = _without_names(content)
     if "facets" in content:
-        facets = content["facets"].items()
-        content["facets"] = {k: f | {"values": [v[:2] for v in f["values"]]} for k, f in facets}
+        content["facets"] = {k: _facet_left(f) for k, f in content["facets"].items()}
     shortest = any(note.startswith("Shortest ") for note in content.get("notes", ()))
     if not shortest and not {"shown_count", "walk_count"} & content.keys():
         return content
@@ -46,13 +59,55 @@ def left_out(content: Any, *, by_paths: bool = False) -> Any:
     if "measure" in content:
         content |= _with_measures_sorted(content)
     nodes = content["nodes"]
-    if nodes and not content["edges"] and "shown_count" in content:
+    if nodes and not content["edges"] and {"shown_count", "walk_count"} & content.keys():
         counts = ("node_count", "edge_count", "schema_summary")
         content = {key: value for key, value in content.items() if key not in counts}
     if not by_paths and len({node.get("paths") for node in nodes}) == 1:
         bare = ({k: v for k, v in node.items() if k != "paths"} for node in nodes)
         content["nodes"] = list(bare)
     return content
+
+
+def _without_names(content: Record) -> Record:
+    """An answer without its seeds and the names of its entities where the call has them."""
+    notes = content.get("notes", [])
+    rest = [*dropwhile(_is_taken, notes)]
+    taken = notes[: len(notes) - len(rest)]
+    every, start = [*taken], [*content.get("seeds", [content.get("id", "")])]
+    mine = [every.pop(0) for one in start if every and f" as {plain(one)} (" in every[0]]
+    if "id" in content:
+        taken = every
+    elif "seeds" in content:
+        nameless = [mine if len(start) == 1 else [], every if len(every) == 1 else []]
+        taken = [_nameless(one) if [one] in nameless else one for one in taken]
+        if not mine:
+            content = {key: value for key, value in content.items() if key != "seeds"}
+    notes = taken + _in_order(rest)
+    return {k: notes if k == "notes" else v for k, v in content.items() if k != "notes" or notes}
+
+
+def _is_taken(note: str) -> bool:
+    """Whether a note is on a name of which it has the whole text."""
+    found = _TAKEN.fullmatch(note)
+    return found is not None and json.dumps(json.loads(found[1]), ensure_ascii=False) == found[1]
+
+
+def _nameless(note: str) -> str:
+    return _TAKEN.sub(rf'"{_NAMELESS}" was taken as \2', note)
+
+
+def _in_order(notes: list[str]) -> list[str]:
+    """Notes with those in front that the counts contain."""
+    kinds = [_IN_COUNTS.match(note) for note in notes]
+    places = [2 if kind is None else kind[1] is None for kind in kinds]
+    return [note for _, note in sorted(zip(places, notes, strict=True), key=lambda one: one[0])]
+
+
+def _facet_left(facet: Record) -> Record:
+    facet = facet | {"values": [value[:2] for value in facet["values"]]}
+    whole = facet["values"] and not {"other_values", "numbers"} & facet.keys()
+    hidden = ("distinct", "min", "max") if whole else ()
+    return {key: value for key, value in facet.items() if key not in hidden}
 
 
 def _with_measures_sorted(content: Record) -> Record:
@@ -182,6 +237,7 @@ class _Counts:
         numbers: The counts, by their names in JSON.
         tallies: The counts by type and by predicate.
         lengths: The lengths of the shortest connections.
+        tied: Whether several are equally short.
         following: The offset of the next page; None if there is none.
     """
 
@@ -189,12 +245,14 @@ class _Counts:
         self.numbers: dict[str, int] = {}
         self.tallies: dict[str, dict[str, int]] = {"nodes": {}, "edges": {}}
         self.lengths: list[str] = []
+        self.tied = False
         self.following: int | None = None
         while not line.over:
             if line.take("continue offset="):
                 self.following = line.number()
             elif line.take("shortest "):
                 self.lengths = line.matched(re.compile("[0-9,]+")).split(",")
+                self.tied = line.take(" tied")
             else:
                 self.count(line)
             line.take("; ")
@@ -237,9 +295,9 @@ class _Answer:
                 return self.records()
             case "entity":
                 return self.entity()
-            case "from":
-                return self.around()
-        return self.finished(self.fields("node_counts"))
+        if any(_SCHEMA.match(line) for line in self.lines):
+            return self.finished(self.fields("node_counts"))
+        return self.around()
 
     def records(self) -> Record:
         line = self.next()
@@ -271,15 +329,20 @@ class _Answer:
 
     def around(self) -> Record:
         """A traversal, or the schema of a neighbourhood."""
-        seeds, counts = self.take_names(), _Counts(self.next())
-        content: Record = {"seeds": seeds, **counts.numbers}
+        seeds = self.take_names()
+        has_counts = any(map(_COUNTS.match, self.lines[self.place : self.place + 1]))
+        counts = _Counts(self.next() if has_counts else Line(""))
+        content: Record = ({"seeds": seeds} if seeds else {}) | counts.numbers
+        if found := [int(one[1]) for one in map(_COUNTED_TABLE.match, self.lines) if one]:
+            content["shown_count"] = sum(found)
         types, predicates = counts.tallies["nodes"], counts.tallies["edges"]
         if not counts.lengths and not {*_TOTALS.values()} & content.keys():
             content["entity_types"] = sorted(types)
             content["node_counts"] = types
             return self.finished(content | self.fields())
         content |= self.fields()
-        if "node_count" in content or "shown_count" not in content:
+        of_path = {"shown_count", "walk_count"} & content.keys()
+        if "node_count" in content or not of_path:
             content.setdefault("edge_count", 0)
         depth = {"max_hops", "k", "shown_count", "walk_count"} & content.keys() or counts.lengths
         if not depth:
@@ -303,7 +366,7 @@ class _Answer:
         if counts.following is not None:
             self.notes.insert(0, _continued(content, counts.following))
         if counts.lengths:
-            self.notes.insert(0, _shortest(counts.lengths, along="along" in content))
+            self.notes.insert(0, _shortest(counts, along="along" in content))
         return self.finished(content)
 
     def finished(self, content: Record) -> Record:
@@ -319,7 +382,10 @@ class _Answer:
             line = self.next()
             word = line.matched(re.compile("[a-z]+ "))
             while not line.over:
-                entity_id, _ = self.who(line)
+                known = len(self.taken)
+                entity_id, entity_type = self.who(line)
+                if entity_type is not None and len(self.taken) == known:
+                    self.taken.append(_taken(_NAMELESS, entity_id, entity_type))
                 seeds += [entity_id] if word == "from " else []
                 line.take(", ")
         return seeds
@@ -393,7 +459,7 @@ class _Answer:
             found["values"].append([text, line.number()])
             line.take(", ")
         found.setdefault("missing", 0)
-        if others := found["distinct"] - len(found["values"]):
+        if others := found.get("distinct", len(found["values"])) - len(found["values"]):
             found["other_values"] = others
         self.facets[label] = found
 
@@ -401,7 +467,7 @@ class _Answer:
         found = []
         while self.starts.startswith("[") and not self.starts.startswith("[-"):
             line = self.next()
-            line.expect("[")
+            line.matched(_TABLE)
             entity_type = None if line.take("*") else line.name()
             line.take(" ")
             fields = line.columns("]", " ")
@@ -594,10 +660,11 @@ def _owner(line: Line) -> str:
     return owner
 
 
-def _shortest(lengths: list[str], *, along: bool) -> str:
+def _shortest(counts: _Counts, *, along: bool) -> str:
+    lengths, more = counts.lengths, ", and several are equally short" * counts.tied
     what = "chains along these steps" if along else "connections"
     listed = " or ".join(filter(None, [", ".join(lengths[:-1]), lengths[-1]]))
-    return f"Shortest {what}: {listed} {'edge' if lengths == ['1'] else 'edges'}."
+    return f"Shortest {what}: {listed} {'edge' if lengths == ['1'] else 'edges'}{more}."
 
 
 def _continued(content: Record, end: int) -> str:

@@ -1,6 +1,7 @@
 """`to`, `connect` and an omitted `k` on drawn graphs, with networkx as the oracle."""
 
 import json
+import math
 from itertools import pairwise, product
 from typing import Any
 
@@ -168,6 +169,30 @@ async def test_a_chain_is_connected_from_both_ends_in_the_order_of_distance():
         answer = await tool_calls.read(graph, "bfs_query", seeds=["n:5"], to=["n:1"])
     assert [node["id"] for node in answer["nodes"]] == ["n:5", "n:4", "n:3", "n:2", "n:1"]
     assert answer["notes"] == ["Shortest connections: 4 edges."]
+
+
+@pytest.mark.parametrize(
+    ("edges", "tied"),
+    [
+        ("ab bc", False),
+        ("ab bd ac cd", True),
+        ("ab ab:other bd", True),
+        ("ab bd ac ce", False),
+        ("ab bc cd ae ef fd gd", True),
+    ],
+)
+async def test_connections_say_whether_several_are_equally_short(edges, tied):
+    walks = [(*edge[:2], edge[3:] or "p") for edge in edges.split()]
+    records = [NodeRecord(one, "T") for one in "abcdefg"]
+    records += [EdgeRecord(one, predicate, other) for one, other, predicate in walks]
+    target = "d" if "d" in edges else "c"
+    many = nx.MultiGraph((one, other) for one, other, _ in walks)
+    ways = [*nx.all_shortest_paths(many, "a", target)]
+    number = sum(math.prod(map(many.number_of_edges, way, way[1:])) for way in ways)
+    said = f"{len(ways[0]) - 1} edges{', and several are equally short' * (number > 1)}."
+    async with open_graph(MemoryBackend(records)) as graph:
+        answer = await tool_calls.read(graph, "bfs_query", seeds=["a"], to=[target])
+    assert (number > 1, answer["notes"]) == (tied, [f"Shortest connections: {said}"])
 
 
 async def test_pairs_too_far_apart_are_named():

@@ -482,7 +482,7 @@ async def test_a_path_says_how_many_nodes_of_the_shown_step_are_on_no_complete_w
     call = {"seeds": graph.ids[:3], **walking.arguments(steps), "where": where, "show": str(shown)}
     answer = await read(MemoryBackend(graph.records), **call, topology_only=True, limit=0)
     said = [note for note in answer.get("notes", ()) if "on no walk" in note]
-    begins = f"{lost} of {len(every)} node{'s' * (len(every) > 1)} of step {step} "
+    begins = f"Step {step}: {lost} of {len(every)} node"
     assert len(said) == bool(lost)
     assert not lost or said[0].startswith(begins)
     ends = await read(MemoryBackend(graph.records), **call, to=graph.ids, limit=0)

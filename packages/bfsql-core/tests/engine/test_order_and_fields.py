@@ -238,7 +238,7 @@ async def test_degree_is_shown_where_nodes_go_by_it():
 async def test_an_intersection_without_edges_says_what_its_seeds_lack():
     records = [NodeRecord(i, "T", {}) for i in "abc"]
     records += [EdgeRecord("a", "to", "c"), EdgeRecord("b", "to", "c")]
-    told = "The seeds' own edges to these nodes are left out; connect=true adds them."
+    told = "connect=true adds the seeds' own edges to these nodes."
     async with open_graph(MemoryBackend(records)) as graph:
         bare = await tool_calls.read(graph, "intersect_subgraphs", seeds=["a", "b"], k=1)
         whole = await tool_calls.read(

@@ -83,7 +83,7 @@ async def test_the_content_of_an_answer_in_lines_is_recorded_beside_its_text(fil
     ]
     lines = await calls_recorded_in(file, *calls, answer_format="lines")
     in_json = await calls_recorded_in(tmp_path / "json.jsonl", *calls)
-    assert lines[0]["answer"].startswith("from Alien = film:1 (Film)\n")
+    assert lines[0]["answer"].startswith("from film:1 (Film)\n")
     assert lines[0]["content"] == json.loads(in_json[0]["answer"])
     [note] = lines[1]["content"]["notes"]
     assert lines[1]["content"]["result"] == []

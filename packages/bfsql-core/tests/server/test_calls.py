@@ -139,4 +139,4 @@ async def test_answers_in_lines_come_without_structured_content_and_schemas(film
         result = await client.call_tool("bfs_query", {"seeds": ["film:1"], "max_hops": 1})
     assert {tool.output_schema for tool in listed.tools} == {None}
     assert result.structured_content is None
-    assert texts(result)[0].startswith("from film:1\nhops 1; nodes 4: ")
+    assert texts(result)[0].startswith("hops 1; nodes 4: ")

@@ -1,5 +1,7 @@
 """What sets, comparisons of steps and facets cannot be is one sentence, and no error of a store."""
 
+import json
+
 import pytest
 
 from bfsql import Limits, MemoryBackend, open_graph
@@ -88,6 +90,42 @@ async def test_what_begins_at_nothing_has_one_note():
             answer = await graph.bfs_query(seeds=["Trial[phase=7]"], **ask)
             told = [note for note in answer.notes if not note.startswith("along")]
             assert told == ['Nothing matches "Trial[phase=7]". phase is one of 0, 1, 2.']
+
+
+async def test_a_pattern_may_name_many_entities():
+    names = [f"name {n}" for n in range(9)]
+    records = [NodeRecord(f"n:{n}", "A", {"name": name}) for n, name in enumerate(names)]
+    records += [EdgeRecord("n:0", "p", one.id) for one in records]
+    pattern = f"A{''.join(f'[-p-> {name}]' for name in names)}"
+    async with open_graph(MemoryBackend(records)) as graph:
+        answer = await graph.bfs_query(seeds=[pattern])
+    assert [node["id"] for node in answer.content["nodes"]] == ["n:0"]
+
+
+async def test_an_empty_set_in_a_union_has_one_note(graph):
+    for empty, begins in (
+        ("Trial[-tests-> Compound[name=x]]", "Nothing was found at the end of"),
+        ("Trial[phase=7]", "Nothing matches"),
+    ):
+        [note] = (await graph.bfs_query(seeds=["Compound:*", empty])).notes
+        assert note.startswith(begins)
+
+
+@pytest.mark.parametrize("name", ['say "x"', '"', 'a\\"]b', "all \"three' of `them`"])
+async def test_a_text_in_a_pattern_may_be_written_as_json(name):
+    records = [NodeRecord("a", "T", {"name": name}), NodeRecord("b", "T", {"name": "b"})]
+    records.append(EdgeRecord("b", "p", "a"))
+    written = json.dumps(name)
+    async with open_graph(MemoryBackend(records)) as graph:
+        for ask, found in (
+            ({"seeds": [f"*[name={written}]"]}, "a"),
+            ({"seeds": [f"T[name={written}|c][name]"]}, "a"),
+            ({"seeds": [f"T[-p-> T[name={written}]]"]}, "b"),
+            ({"seeds": ["T:*"], "where": [f"name!={written}"]}, "b"),
+            ({"seeds": ["b"], "path": [f"-p-> {written}"], "show": "ends"}, "a"),
+        ):
+            answer = await graph.call("bfs_query", ask)
+            assert [node["id"] for node in answer.content["nodes"]] == [found], ask
 
 
 async def test_tools_that_take_no_patterns_name_the_one_that_does(graph):

@@ -28,7 +28,7 @@ from bfsql_test_support.servers.process import Server
 
 STORES = ("sqlite", "postgres", "neo4j", "oxigraph")
 SCALES = (1, 6, 20)
-GOAL = 2.0
+GOAL = 1.5
 """Characters of our answers, as a multiple of those of Cypher."""
 
 Opening = Callable[[Loadable], AbstractAsyncContextManager[list[Side]]]

@@ -51,9 +51,8 @@ FAN_OUT = 16
 """Concurrent single calls of a default batch method."""
 
 DEFAULT_NEXT_STEPS = (
-    "Ask bfs_query by exact names: path follows relations step by step, to finds how entities are "
-    'connected, fields=["name"] keeps answers short. search_entities finds parts of names. Survey '
-    "a neighbourhood by describe_schema(seeds), expand what matters by describe_entities."
+    "Ask bfs_query by exact names; search_entities finds parts of names, describe_schema(seeds) "
+    "surveys a neighbourhood."
 )
 
 _NO_ID = "urn:bfsql:no-such-node"

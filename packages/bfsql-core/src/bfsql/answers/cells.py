@@ -232,21 +232,21 @@ class TableRow(NamedTuple):
     metadata: Record | None
 
 
-def tables(rows: Sequence[TableRow]) -> Iterator[str]:
-    """The lines of some rows: a table per run of a type, or a single one if types alternate."""
+def tables(rows: Sequence[TableRow], *, counted: bool = False) -> Iterator[str]:
+    """A table per run of a type, or a single one if types alternate; `counted` ones by rows."""
     runs = [list(run) for _, run in groupby(rows, lambda row: row.entity_type)]
     if len(runs) > max(2, len(rows) // 2):
-        yield from _table(rows, MIXED)
-    else:
-        for run in runs:
-            yield from _table(run, name(run[0].entity_type))
+        runs = [list(rows)]
+    for run in runs:
+        kind = MIXED if len({row.entity_type for row in run}) > 1 else name(run[0].entity_type)
+        yield from _table(run, kind, f"{len(run)} " if counted else "")
 
 
-def _table(rows: Sequence[TableRow], entity_type: str) -> Iterator[str]:
+def _table(rows: Sequence[TableRow], entity_type: str, count: str) -> Iterator[str]:
     fields = SharedKeys.of([row.fields for row in rows], most=False)
     metadata = SharedKeys.of([row.metadata for row in rows], most=True)
     inside = " ".join([entity_type, *fields.heading(BRACKETS)])
-    yield _heading(inside, metadata)
+    yield _heading(count + inside, metadata)
     given = fields.cells([row.fields for row in rows], ROW) if fields.varying else [[]] * len(rows)
     full = metadata.cells([row.metadata for row in rows], ROW)
     ids = names([row.id for row in rows])

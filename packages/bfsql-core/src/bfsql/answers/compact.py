@@ -1,7 +1,7 @@
 """An answer as lines of text: the same facts as the JSON, in fewer characters (`protocol.md` 32).
 
     answer  = walk | list | entity | schema
-    walk    = taken* counts field* facet* (table* links* | rows?)
+    walk    = taken* counts? field* facet* (table* links* | rows?)
     list    = "results: " number taken* field* table*
     entity  = "entity " who taken* field* links*
     schema  = (taken* counts)? field*
@@ -11,13 +11,13 @@
     count   = ("seeds " | "hops " | "k " | "shown " | "count " | "common " | "walks ") number
             | ("nodes " | "edges " "0 of "?) number (": " tally)?
             | "nodes " tally | "seeds " number ": " tally
-            | "shortest " number ("," number)*
+            | "shortest " number ("," number)* " tied"?
     tally   = name (" " number)? (", " name " " number)*
     field   = ("note: " | "missing: ") value | key ": " value | ("edges: " | "node_counts: ") tally
             | key " (" number "):" line*                    so many lines of a list
     facet   = "facet " key ": " key " " value (", " key " " value)* ("; " common)?
     common  = text " " number (", " text " " number)*
-    table   = "[" (name | "*") (" " column)* "]" columns row*
+    table   = "[" (number " ")? (name | "*") (" " column)* "]" columns row*
     row     = (number " ")? name ("|" cell)*
     links   = "[-" name "->]" columns link*
     link    = end? ">" end braces? ("," end braces?)*
@@ -36,33 +36,36 @@
 
 The heading of a table has the type and the fields of its nodes in brackets, followed by the
 metadata keys; a value that all rows share appears there. A row has the id, the type if the heading
-has `*`, and the values of the columns: none if a key is absent, and `key=value` for a key without
-a column. Without columns, a cell without a key is the name. A stub has no cell for metadata; if
-the heading has a value or `{}`, that is the metadata of a row without cells. The number in front
-of an id represents it in the edges,
-which are read back in the order of subject, predicate and object; a link without a subject
-continues the previous one. A row of walks has their nodes from the seed on, with arrows where the
+has `*`, and the values of the columns: none if a key is absent, and `key=value` for a key without a
+column. Without columns, a cell without a key is the name. A stub has no cell for metadata; if the
+heading has a value or `{}`, that is the metadata of a row without cells. The number in front of an
+id represents it in the edges, which are read back in the order of subject, predicate and object; a
+link without a subject continues the previous one. The number in front of a type counts the rows, of
+which `shown` is the sum. A row of walks has their nodes from the seed on, with arrows where the
 steps leave a choice of predicates (an arrow without direction has that of its step). A node has its
-id; where it occurs first also its metadata in braces, with the type if the heading of its place
-has `*`; `undecided` lists the nodes on walks that are so. `seeds` are the ids after `from`.
-Whatever was taken for a name is a note. `edges 0 of` stands for those of a neighbourhood of which
-no edge is listed, `count` for `shown` where no node is. The fields of measures are headed by their
-texts; `argmax` and `argmin` have nodes with one value, and behind `of` their number if not all are
-listed, `top` a value for each node. `missing` is a note on what the answer lacks; without one, with
-nothing to continue, and without an offset in the call, the answer is `complete`.
+id; where it occurs first also its metadata in braces, with the type if the heading of its place has
+`*`; `undecided` lists the nodes on walks that are so. `seeds` are the ids after `from`, or the
+texts of the call. Whatever was taken for a name is a note. `edges 0 of` stands for those of a
+neighbourhood of which no edge is listed, `count` for `shown` where no node is. The fields of
+measures are headed by their texts; `argmax` and `argmin` have nodes with one value, and behind `of`
+their number if not all are listed, `top` a value for each node. `missing` is a note on what the
+answer lacks; without one, with nothing to continue, and without an offset in the call, the answer
+is `complete`.
 
-What the caller knows or can see is left out: `hops` with a path, with `shortest` or for a set
-itself, whose `seeds` are then its nodes; the counts of the whole answer where a path shows nodes
-and no edges (`limit=0` has them); the sum of several types on a path; `edges 0`; the limit
-of the next page, which is the number of rows; `paths` if all nodes are shown and have the same
-number, unless the call sorts by it; a `score` of null; of facets `missing 0`, shares and
-`other_values`, which is `distinct` less the number of values. `along` of one step is the step
-alone. `shortest` is the note on the lengths of connections.
+What the caller knows or can see is left out: `from` if it would repeat the seeds of the call; the
+name in front of an entity that is alone in its line; `hops` with a path, with `shortest` or for a
+set itself, whose `seeds` are then its nodes; the counts of the whole answer where a path shows
+nodes or walks and no edges (`limit=0` has them); the sum of several types on a path; `edges 0`; the
+limit of the next page, which is the number of rows; `paths` if all nodes are shown and have the
+same number, unless the call sorts by it; a `score` of null; of facets `missing 0`, shares,
+`other_values`, which is `distinct` less the number of values, and where all values are listed and
+of one kind `distinct`, `min` and `max`; `comprehensive: true` and `relations_from: all`. `along` of
+one step is the step alone. `shortest` is the note on the lengths of connections.
 
 `schema_summary` is the two tallies; one that makes up its total omits its number. Types and
 predicates that `node_counts` or the lines of `relations` name are not listed again. A name, key,
-text or value that would not read back is written as JSON; so is one with which its line would
-begin as another part does, such as `note: `.
+text or value that would not read back is written as JSON; so is one with which its line would begin
+as another part does, such as `note: `.
 """
 
 from __future__ import annotations
@@ -138,14 +141,18 @@ def _walk(
     content: Mapping[str, Any], taken: list[_Who], notes: Sequence[Note], *, by_paths: bool
 ) -> Iterator[str]:
     yield from _start(content["seeds"], taken)
-    lengths = next((one for one in notes[:1] if isinstance(one, ShortestLengths)), None)
+    lengths = next((one for one in notes if isinstance(one, ShortestLengths)), None)
+    page = next((one for one in notes if isinstance(one, NextPage)), None)
     counts = _counts(content, lengths)
-    notes = notes[lengths is not None :]
-    if notes and isinstance(page := notes[0], NextPage):
+    all_shown = f"shown {len(content['nodes'])}"
+    # No answer in lines begins with a bracket, as JSON does.
+    if is_counted := all_shown in counts and len(counts) == (1 if taken else 2):
+        counts.remove(all_shown)
+    if page:
         counts.append(f"continue offset={page.last}")
-        notes = notes[1:]
-    yield "; ".join(counts)
-    yield from _notes(notes)
+    if counts:
+        yield "; ".join(counts)
+    yield from _notes([one for one in notes if one is not lengths and one is not page])
     if along := content.get("along"):
         yield _field("along", along[0] if len(along) == 1 else along)
     yield from (_facet(*one) for one in content.get("facets", {}).items())
@@ -162,7 +169,8 @@ def _walk(
         nodes = [_without(node, ("paths",)) for node in nodes]
     if texts := content.get("measure"):
         nodes = [_with_measures(node, texts) for node in nodes]
-    yield from tables([_row(node, labels.get(node["id"], "")) for node in nodes])
+    rows = [_row(node, labels.get(node["id"], "")) for node in nodes]
+    yield from tables(rows, counted=is_counted)
     ordered = sorted(edges, key=lambda edge: str(edge["predicate"]))
     yield from links(_edge(edge, labels, edge.get("metadata")) for edge in ordered)
 
@@ -179,8 +187,9 @@ def _counts(content: Mapping[str, Any], lengths: ShortestLengths | None) -> list
         if key in content and (has_hops or key != "max_hops")
     ]
     if lengths:
-        counts.append(f"shortest {','.join(map(str, lengths.lengths))}")
-    if of_path and content["nodes"] and not content["edges"] and "walks" not in content:
+        tied = " tied" if lengths.tied else ""
+        counts.append(f"shortest {','.join(map(str, lengths.lengths))}{tied}")
+    if of_path and content["nodes"] and not content["edges"]:
         return counts  # of the shown nodes alone
     if content.get("max_hops") == 0 and content.get("seed_count") == count:
         counts = [f"seeds {total(count, types)}"]
@@ -210,7 +219,7 @@ def _list(content: Mapping[str, Any], taken: list[_Who], notes: Sequence[Note]) 
 def _entity(content: Mapping[str, Any], taken: list[_Who], notes: Sequence[Note]) -> Iterator[str]:
     who = _Who(None, content["id"], content["entity_type"])
     if taken and taken[0][1:] == who[1:]:
-        who = taken.pop(0)
+        taken.pop(0)
     yield f"entity {who}"
     if taken:
         yield f"taken {_listed(taken)}"
@@ -229,6 +238,9 @@ def _entity(content: Mapping[str, Any], taken: list[_Who], notes: Sequence[Note]
 def _schema(content: Mapping[str, Any], taken: list[_Who], notes: Sequence[Note]) -> Iterator[str]:
     """The schema of a graph or, with `seeds`, of a neighbourhood."""
     fields = _without(content, ("notes",))
+    for key, usual in (("comprehensive", True), ("relations_from", "all")):
+        if fields.get(key) == usual:
+            del fields[key]
     if "seeds" in fields:
         yield from _start(fields.pop("seeds"), taken)
         counts = fields.pop("node_counts")
@@ -290,9 +302,9 @@ def _start(seeds: Sequence[str], taken: list[_Who]) -> Iterator[str]:
     """The line of the seeds, and a line of the other entities that were taken for names."""
     left = [*taken]
     start = [left.pop(0) if left and left[0].id == i else _Who(None, i, None) for i in seeds]
-    yield f"from {_listed(start)}"
-    if left:
-        yield f"to {_listed(left)}"
+    for word, every in (("from", start if len(left) < len(taken) else []), ("to", left)):
+        if every:  # the call has the name of an only one
+            yield f"{word} {_listed(every if len(every) > 1 else [every[0]._replace(text=None)])}"
 
 
 def _listed(every: Sequence[_Who]) -> str:
@@ -315,6 +327,8 @@ def _field(key: str, content: Any) -> str:
 
 def _facet(label: str, facet: Mapping[str, Any]) -> str:
     hidden = ("values", "other_values", *(() if facet["missing"] else ("missing",)))
+    if facet["values"] and not {"other_values", "numbers"} & facet.keys():
+        hidden += ("distinct", "min", "max")
     numbers = (f"{key} {value(n, _COMMON)}" for key, n in _without(facet, hidden).items())
     common = ", ".join(f"{name(text, _COMMON)} {count}" for text, count, *_ in facet["values"])
     return f"facet {name(label)}: {', '.join(numbers)}" + (f"; {common}" if common else "")

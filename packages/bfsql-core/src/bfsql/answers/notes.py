@@ -93,16 +93,19 @@ class ShortestLengths(NamedTuple):
     Attributes:
         lengths: Numbers of edges, ascending, at least one.
         along: Whether connections follow some steps only.
+        tied: Whether some are equally short.
     """
 
     lengths: tuple[int, ...]
     along: bool
+    tied: bool
 
     def __str__(self) -> str:
         *first, last = map(str, self.lengths)
         edges = " or ".join(filter(None, [", ".join(first), last]))
         what = "chains along these steps" if self.along else "connections"
-        return f"Shortest {what}: {edges} {'edge' if self.lengths == (1,) else 'edges'}."
+        more = ", and several are equally short" if self.tied else ""
+        return f"Shortest {what}: {edges} {'edge' if self.lengths == (1,) else 'edges'}{more}."
 
 
 class Missing(str):
@@ -225,17 +228,19 @@ def dangling(edges: int, ids: int) -> tuple[str, ...]:
 
 
 def connection_notes(
-    pairs: Sequence[tuple[str, str, int | None]], most: int, *, along: bool = False
+    pairs: Sequence[tuple[str, str, int | None]], most: int, edges: int, *, along: bool = False
 ) -> Iterator[Note]:
     """Notes on the lengths of the shortest connections, and on pairs without one.
 
     Args:
         pairs: Seed, target, and the number of edges between them.
         most: The largest number of edges of a connection.
+        edges: The number of edges on all of them.
         along: Whether connections follow some steps only.
     """
-    if lengths := sorted({length for _, _, length in pairs if length is not None}):
-        yield ShortestLengths(tuple(lengths), along)
+    lengths = [length for _, _, length in pairs if length is not None]
+    if lengths:
+        yield ShortestLengths(tuple(sorted({*lengths})), along, edges > sum(lengths))
     apart = [f"{plain(seed)} and {plain(to)}" for seed, to, length in pairs if length is None]
     if apart:
         shown = listing(apart, SHOWN, "; ", " pairs")
@@ -340,7 +345,7 @@ def shared_notes(
             "shortest connections of two entities."
         )
     if shared and bare:
-        notes.append("The seeds' own edges to these nodes are left out; connect=true adds them.")
+        notes.append("connect=true adds the seeds' own edges to these nodes.")
     if edges:
         steps = [f"{plain(s)} -{plain(p)}-> {plain(o)}" for s, p, o in edges]
         notes.append(f"Seeds connected by an edge: {listing(steps, SHOWN)}.")

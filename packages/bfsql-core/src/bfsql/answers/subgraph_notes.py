@@ -72,10 +72,7 @@ def _traversal(facts: AnswerGaps, depth: str) -> Iterator[str]:
     elif facts.farthest == 0:
         yield "along found nothing: none of its steps matches an edge of the seeds."
     elif facts.farthest is not None and not facts.outermost:
-        yield (
-            "along was followed to its end: the farthest nodes are "
-            f"{counted(facts.farthest, 'edge')} away."
-        )
+        yield f"along was followed to its end, {counted(facts.farthest, 'edge')} away."
     elif facts.farthest is not None:
         more = f"raise {depth}, or " if facts.farthest < MAX_ALONG else ""
         yield (
@@ -102,10 +99,7 @@ def _walks(result: BfsResult, bound: SizeBound) -> Iterator[str]:
     if result.facts.lost and not result.offset:
         step = 0 if shown.rows is not None else shown.step
         lost, every = result.facts.lost
-        yield (
-            f"{lost} of {counted(every, 'node')} of step {step} {'is' if lost == 1 else 'are'} on "
-            "no walk."
-        )
+        yield f"Step {step}: {lost} of {counted(every, 'node')} on no walk."
     if shown.walks == "too large":
         cure = "Raise max_tokens, or name" if bound.cure else "Name"
         yield Missing(
@@ -332,7 +326,7 @@ def _facets(result: BfsResult | IntersectionResult, bound: SizeBound) -> Iterato
             most = min(one.distinct, MOST_VALUES)
             all_or_more = "all" if most == one.distinct else "more"
             yield Missing(
-                f"facets: {key} shows {shown} of {one.distinct} values, the most common; "
+                f"facets: {key} shows {shown} of {one.distinct} values; "
                 f"{quoted(f'{label}:{most}')} shows {all_or_more}."
             )
     cut = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -141,8 +142,9 @@ def quoted_part(text: str, special: re.Pattern[str]) -> str:
     """A key, a value or a name, in quotes if it would be read as something else without them."""
     if text and text == text.strip() and text[0] not in _QUOTES and not special.search(text):
         return text
-    quote = next((quote for quote in _QUOTES if quote not in text), "")
-    return f"{quote}{text}{quote}"
+    quotes = "'`" if "\\" in text else _QUOTES
+    written = json.dumps(text, ensure_ascii=False)
+    return next((f"{quote}{text}{quote}" for quote in quotes if quote not in text), written)
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,9 @@ _CALL = re.compile(_CALLS, re.IGNORECASE)
 _BESIDE = re.compile(rf"{_DIGITS}|\(|{_OF_STEP}|{_CALLS}", re.IGNORECASE)
 """What makes a sign in front of it an operator."""
 _NAME_END = re.compile(r"[()*,=!<>~+/-]")
-_QUOTED = re.compile(r"(?s)([\"'`]).*?\1")
+INSIDE = r"(?:(?:[^\\]|\\[\\\"]?+)*?|(?s:.*?))"
+"""What quotes contain; as in JSON, `\\"` does not end them, unless nothing else does."""
+_QUOTED = re.compile(rf"([\"'`]){INSIDE}\1")
 _IRI = re.compile(r"[a-z][a-z0-9+.-]*://[^\s=<>~!]+", re.IGNORECASE)
 _LEFT = re.compile(r"[^=!<>~]*")
 _SIGN = re.compile(r"\s*([=!<>~]+)")

@@ -17,6 +17,7 @@ scope is the longest known name before a dot; a type takes precedence over a pre
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
@@ -31,7 +32,7 @@ from bfsql.models.expression import Computed, Operation, Part, Tree, base_keys, 
 from bfsql.models.facet import BEST, MOST_BEST, MOST_VALUES, TIES, VALUES, Facet, Function, Measure
 from bfsql.models.quotation import listed, quoted
 from bfsql.models.spelling import KnownNames
-from bfsql.query.expressions import ExpressionReader, comparison, may_compute, whole_key
+from bfsql.query.expressions import INSIDE, ExpressionReader, comparison, may_compute, whole_key
 from bfsql.query.vocabulary import Names
 
 SPELLINGS: dict[str, Operator] = dict(zip(OPERATORS, OPERATORS, strict=True))
@@ -45,11 +46,11 @@ RESERVED = (DEGREE, PATHS, DISTINCT, MEASURE, "name", "id")
 """What a call may not call an expression or a measure, besides the names of the graph."""
 
 QUOTES = "\"'`"
-QUOTED = re.compile(r"((?:\A|[=<>~|\[{(,:])\s*([\"'`]))(.*?)\2", re.DOTALL)
+QUOTED = re.compile(rf"((?:\A|[=<>~|\[{{(,:])\s*([\"'`]))({INSIDE})\2")
 """A text in quotes, which begin after an operator, a bar, a bracket, a comma or a colon."""
 
-_ALTERNATIVE = re.compile(r"(?s)(\s*+(?:([\"'`]).*?\2[^|]*|(?![\"'`])[^|]*))(\||\Z)")
-_PROPERTY = re.compile(r"(?s)(\s*(?:([\"'`]).*?\2)?[^=!<>~]*)([=!<>~]*)(.*)")
+_ALTERNATIVE = re.compile(rf"(\s*+(?:([\"'`]){INSIDE}\2[^|]*|(?![\"'`])[^|]*))(\||\Z)")
+_PROPERTY = re.compile(rf"(?s)(\s*(?:([\"'`]){INSIDE}\2)?[^=!<>~]*)([=!<>~]*)(.*)")
 _NO = re.compile(r"\s*not?\s+(?=[^\s=!<>~])", re.IGNORECASE)
 _BRACKET = re.compile(r"\s*[({]|[^\"'`]*\[")
 _JOINED = re.compile(r"(?is)\A(?>.*?\s(?:and|or)\s).*[=<>~]|&&|\|\||,\s*[\w.:-]+\s*[=!<>~]")
@@ -107,8 +108,11 @@ def masked(text: str) -> str:
 
 
 def unquoted(text: str) -> str:
-    """A text without outer blanks, and without the quotes around it."""
+    """A text without outer blanks and the quotes around it, or the text of a JSON string."""
     text = text.strip()
+    if text[:1] == '"' and '\\"' in text:
+        with suppress(ValueError):
+            return str(json.loads(text))
     if len(text) > 1 and text[0] == text[-1] and text[0] in QUOTES:
         return text[1:-1]
     return text

@@ -17,7 +17,8 @@ from bfsql.errors import ToolError
 from bfsql.models import MAX_STEPS, EdgeDirection
 from bfsql.models.quotation import excerpt
 from bfsql.models.spelling import KnownNames
-from bfsql.query.properties import masked, whole_number
+from bfsql.query.expressions import INSIDE
+from bfsql.query.properties import masked, unquoted, whole_number
 from bfsql.query.vocabulary import Vocabulary
 
 GRAMMAR = (
@@ -32,7 +33,7 @@ MOST_NAMES = 20
 MOST_NESTED = 3
 """Maximum depth of conditions in conditions (`protocol.md` 34)."""
 
-_NAME_IN_QUOTES = re.compile(r"`([^`]+)`|\"([^\"]+)\"|'([^']+)'")
+_NAME_IN_QUOTES = re.compile(rf"([\"'`])(?!\1){INSIDE}\1")
 _BLANKS = re.compile(r"\s{20,}")
 """A run of blanks that no name has; each pattern that begins with blanks would try all of them."""
 _CLOSING = {"[": "]", "{": "}", "(": ")"}
@@ -340,7 +341,7 @@ class StepReader:
     def _name_in_quotes(self) -> str | None:
         """Read a name in quotes."""
         found = self._take(_NAME_IN_QUOTES)
-        return found and next(filter(None, found.groups()))
+        return found and unquoted(found[0])
 
     def _name(self, names: Terms) -> str:
         """Read the longest known name at this place, or else the text before the end of a name."""

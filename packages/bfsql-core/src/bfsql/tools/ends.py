@@ -237,8 +237,7 @@ class EndResolver:
                 return await self._attempt(read, argument, replace(vocabulary, keys=keys))
             if not await self._learn_entities(reader.unknown):
                 return found, reader
-        reader = PatternReader(vocabulary, self._entities, argument)
-        return read(reader), reader
+        return await self._attempt(read, argument, vocabulary)  # which may name further ones
 
     async def _learn_entities(self, texts: Sequence[str]) -> bool:
         """Look up the names at the ends of steps; whether one of them is the name of entities."""
@@ -277,7 +276,9 @@ class EndResolver:
         if not len(place.handles):
             facts = await self._property_facts(pattern)
             hint = " ".join(facts) or "Drop a condition to see which one is not met."
-            self._names.notes.append(f"Nothing matches {excerpt(pattern.text)}. {hint}")
+            # A relation at whose end nothing is has a note of its own.
+            if facts or self._executor.unmatched.keys().isdisjoint(pattern.relations):
+                self._names.notes.append(f"Nothing matches {excerpt(pattern.text)}. {hint}")
         elif lacks:
             self._names.notes += await self._property_facts(replace(pattern, conditions=lacks), 0.2)
         return place

@@ -228,9 +228,9 @@ class Traversal:
                 argument="to",
             )
         table = await self._executor.answer(Plan(query, seeds, targets))
-        pairs = table.connections
-        self._notes += connection_notes(pairs, query.max_hops, along=bool(query.along))
-        self._notes += () if len(table.edges.subjects) else self._doubts
+        pairs, edges = table.connections, len(table.edges.subjects)
+        self._notes += connection_notes(pairs, query.max_hops, edges, along=bool(query.along))
+        self._notes += () if edges else self._doubts
         return await self._answer(query, table)
 
     async def _steps_along(self, texts: Sequence[str]) -> tuple[Path, ...]:

@@ -22,7 +22,7 @@ const KINDS = [
   [/^(\d+) (\w+?)s? did not fit .*\. Continue with offset=(\d+)/, (n, noun, offset) => ({
     text: `${plural(Number(n), noun)} more had no room in this answer.`, ...nextPage(offset) })],
   [/^fields: edges have: (.*)\.$/, (keys) => ({ text: `The edges also have: ${keys}.`, button: "Show whole records", act: () => set({ details: "all" }) })],
-  [/^facets: "(.*)" has (\d+) different values, of which the (\d+) most common are shown; "(.*)" shows (?:all|more)\.$/, (key, n, shown, more) => ({
+  [/^facets: "(.*)" shows (\d+) of (\d+) values; "(.*)" shows (?:all|more)\.$/, (key, shown, n, more) => ({
     text: `“${key}” has ${number(n)} different values; the ${number(shown)} most frequent are shown.`, button: "Show more values", act: () => moreValues(key, more) })],
   [/^max_tokens: reduced to (\d+)/, (most) => ({ text: `This server gives at most ${number(most)} tokens in one answer.` })],
   [/^(.*) left without metadata by (.*)\. For nodes use/, (what, bound) => ({ text: `${what} left without properties by ${bound}. Show fewer nodes, or names alone.` })],
