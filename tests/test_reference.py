@@ -15,7 +15,7 @@ from bfsql.embedding import EmbeddingSettings
 from bfsql.errors import BfsqlError, ToolError
 from bfsql.models import EdgeRecord, NodeRecord
 from bfsql.plugins import BackendPlugin, hookspecs
-from bfsql.settings import ServeSettings, options
+from bfsql.settings import BackendSettings, ServeSettings, options
 from bfsql.sources import FORMATS
 from bfsql.tools.parameters import PARAMETERS, Parameter
 from bfsql_federation import FederationSettings
@@ -134,12 +134,14 @@ def test_every_kind_of_tool_error_has_a_section() -> None:
         ("## SPARQL", SparqlSettings),
         ("## JSON-LD and other web APIs", JsonLdSettings),
         ("## Search by meaning", EmbeddingSettings),
+        ("## Facts that end", BackendSettings),
     ],
 )
 def test_every_setting_is_there_with_its_default(heading: str, model: type[BaseModel]) -> None:
     rows = ROW.findall(section(page("reference/configuration.md"), heading))
     told = [(name, bare(default)) for name, default, _ in rows]
-    shared = () if model is EmbeddingSettings else EmbeddingSettings.model_fields
+    of_all, with_vectors = BackendSettings.model_fields, EmbeddingSettings.model_fields
+    shared = {BackendSettings: {}, EmbeddingSettings: of_all}.get(model, with_vectors)
     own = [option for option in options(model) if option.field not in shared]
     assert told == [(option.key, option.default or "") for option in own]
 

@@ -35,7 +35,7 @@ def serve_graph(graph: Any, *, port: int = 0, about: str | None = None, **means:
     """
     import uvicorn
 
-    backend = NetworkxBackend(graph, Attributes(**means))
+    backend = NetworkxBackend(graph, Attributes.model_validate(means))
     app = bfsql.create_server(backend, about).streamable_http_app()
     config = uvicorn.Config(app, log_level="warning", ws="none", timeout_graceful_shutdown=5)
     return Serving(uvicorn.Server(config), socket.create_server(("127.0.0.1", port)))

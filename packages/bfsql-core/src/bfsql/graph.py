@@ -24,7 +24,7 @@ from bfsql.call import MAX_EDGES, MAX_NODES, Caller, start_optional
 from bfsql.errors import BfsqlError, StoreError, StoreUnavailable
 from bfsql.observer import NO_OBSERVERS, Observer, Observers
 from bfsql.plugins import NO_HOOKS, Hooks
-from bfsql.plugins.registry import created
+from bfsql.plugins.registry import created, open_backend
 from bfsql.tools import Limits, Operations, Schema, ToolDefinition
 from bfsql.tools.descriptions import INSTRUCTIONS, LINES
 from bfsql.tools.schema import OUTLINE_SECONDS
@@ -113,9 +113,9 @@ class Graph:
         """
         return await self._operations.run(tool, arguments, caller=caller, request_id=request_id)
 
-    async def describe_schema(self, seeds: list[str] | str | None = None) -> Answer:
-        """Orient: learn what the graph contains, or what is around some seeds."""
-        return await self.call("describe_schema", {"seeds": seeds})
+    async def describe_schema(self, seeds: list[str] | str | None = None, **at: Any) -> Answer:
+        """Orient: learn what the graph contains, or what is around some seeds. Also takes `at`."""
+        return await self.call("describe_schema", {"seeds": seeds, **at})
 
     async def search_entities(self, query: str, **arguments: Any) -> Answer:
         """Resolve: map a name to canonical ids. Also takes `node_types`."""
@@ -130,9 +130,9 @@ class Graph:
         """
         return await self.call("bfs_query", {"seeds": seeds, "max_hops": max_hops, **arguments})
 
-    async def describe_entity(self, id: str) -> Answer:  # noqa: A002 - the protocol's name
-        """Expand: full metadata for one entity."""
-        return await self.call("describe_entity", {"id": id})
+    async def describe_entity(self, id: str, **at: Any) -> Answer:  # noqa: A002 - the protocol's
+        """Expand: full metadata for one entity. Also takes `at`."""
+        return await self.call("describe_entity", {"id": id, **at})
 
     async def describe_entities(self, ids: list[str] | str) -> Answer:
         """Expand (batch): full metadata for several entities."""
@@ -253,7 +253,7 @@ async def _open(backend: Backend, options: dict[str, Any]) -> GraphDbInterface:
     if isinstance(backend, str):
         plugin = plugins.load(backend)
         resolved = settings.resolve(plugin.settings, options=options, environment=os.environ)
-        return await plugin.open(resolved.settings)
+        return await open_backend(backend, plugin, resolved.settings)
     create: Any = getattr(backend, "create", backend) if inspect.isclass(backend) else backend
     name = getattr(backend, "__name__", "backend")
     return await created(name, "the caller", create, **options)

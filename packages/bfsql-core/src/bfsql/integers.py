@@ -138,6 +138,10 @@ class NodeSet:
         return handles[first], types[first]
 
 
+CodedGraph: TypeAlias = "tuple[IntegerGraph, Sequence[tuple[str, Metadata]]]"
+"""Columns with numbers of metadata beside those of predicates; what each number means."""
+
+
 class NodeBatch(NamedTuple):
     """Nodes in columns of equal length."""
 
@@ -259,6 +263,14 @@ class IntegerGraph(ABC):
         """The handles in the code point order of their ids."""
         return np.sort(handles)
 
+    def coded(self, keys: Collection[str]) -> CodedGraph | None:
+        """The graph with some keys of the metadata of edges in place of predicates.
+
+        A number divided by that of the predicates is the place of a row, the rest the predicate;
+        None if the store has no numbers for these keys. A row may say the same in other keys.
+        """
+        return None
+
 
 def _forwarded(
     method: Callable[Concatenate[Any, _P], _Value],
@@ -307,6 +319,7 @@ class ForwardingIntegerGraph(IntegerGraph):
     filters_exactly = _forwarded(IntegerGraph.filters_exactly)
     property_values = _forwarded(IntegerGraph.property_values)
     ordered = _forwarded(IntegerGraph.ordered)
+    coded = _forwarded(IntegerGraph.coded)
 
 
 class Numbering(dict[str, int]):

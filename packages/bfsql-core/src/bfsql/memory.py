@@ -26,13 +26,13 @@ from bfsql.models import (
     PropertyCondition,
     Triple,
     evidence_items,
-    merge_edges,
     merge_node_records,
     outline_of,
     with_evidence,
 )
 from bfsql.models.matching import Labels, aliases_of, best_matches, name_of
 from bfsql.models.parts import only
+from bfsql.models.valid_time import NO_TIME_KEYS, TimeKeys
 
 SEARCH_LIMIT = 20
 """Candidates of a search (`backend-contract.md`)."""
@@ -44,9 +44,13 @@ class MemoryBackend(GraphDbInterface):
     Args:
         records: Nodes, edges and evidence in any order; several records of one
             item are merged by the rules of `bfsql.models.merge`.
+        time_keys: The properties that say when facts hold.
     """
 
-    def __init__(self, records: Iterable[GraphRecord] = ()) -> None:
+    def __init__(
+        self, records: Iterable[GraphRecord] = (), time_keys: TimeKeys = NO_TIME_KEYS
+    ) -> None:
+        self.time_keys = time_keys
         nodes: dict[str, list[NodeRecord]] = defaultdict(list)
         edges: dict[Triple, list[dict[str, Any]]] = defaultdict(list)
         evidence: dict[Triple, list[dict[str, Any]]] = defaultdict(list)
@@ -62,7 +66,7 @@ class MemoryBackend(GraphDbInterface):
         self._types = {i: entity_type for i, (entity_type, _) in merged.items()}
         self._node_metadata = {i: metadata for i, (_, metadata) in merged.items()}
         self._edge_metadata = {
-            triple: with_evidence(merge_edges(described), evidence.get(triple, ()))
+            triple: with_evidence(time_keys.merge(triple[1])(described), evidence.get(triple, ()))
             for triple, described in edges.items()
         }
         self._labels: dict[str, Labels] = {}

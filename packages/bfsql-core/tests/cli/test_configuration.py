@@ -8,7 +8,7 @@ from pydantic import SecretStr
 from bfsql.call import Limits
 from bfsql.cli.configuration import choose, configure
 from bfsql.errors import ConfigurationError, UnknownBackend
-from bfsql.settings import ServeSettings, options, read_config
+from bfsql.settings import BackendSettings, ServeSettings, options, read_config
 from bfsql_test_support.distributions import install
 
 
@@ -69,6 +69,7 @@ def test_every_layer_reaches_its_setting():
         "retries": "environment variable BFSQL_TOY_RETRIES",
         "port": "default",
         "headers": "option --headers",
+        **dict.fromkeys(BackendSettings.model_fields, "default"),
     }
 
 
@@ -88,7 +89,8 @@ def test_a_table_without_a_name_is_of_whatever_backend_is_meant():
 
 def test_a_name_that_the_server_has_too_is_spelled_with_the_backends():
     names = [o.flag for o in choose(backend="toy", environment={}).backend_options({"port"})]
-    assert names == ["--path", "--password-file", "--retries", "--toy-port", "--headers"]
+    own = ["--path", "--password-file", "--retries", "--toy-port", "--headers"]
+    assert names == [*own, "--valid-from", "--valid-until", "--until-included"]
 
 
 def test_the_cache_lives_as_long_as_a_stdio_process_and_ten_minutes_over_http():

@@ -57,7 +57,7 @@ async def test_rows_say_how_much_of_what_an_answer_holds(secretive, tool, argume
         ("bfs_qery", {}, "unknown_tool"),
         ("bfs_query", ["n:0"], "bad_value"),
         ("bfs_query", {"seed": "n:0"}, "unknown_argument"),
-        ("describe_entity", {"id": "n:9"}, "unknown_entity"),
+        ("describe_entity", {"id": "n:9", "at": None}, "unknown_entity"),
     ],
 )
 async def test_a_watcher_is_told_of_a_wrong_call_too(secretive, tool, arguments, kind):

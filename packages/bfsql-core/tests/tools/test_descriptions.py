@@ -165,10 +165,11 @@ def test_a_schema_is_injected_only_when_it_is_complete_and_small():
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
 def test_every_argument_is_described_and_required_ones_are_listed(tool):
     schema = tool.input_schema
-    listed = [p.name for p in PARAMETERS[tool.name] if p.is_listed]
+    listed = [p.name for p in PARAMETERS[tool.name] if p.is_listed and p.name != "at"]
     assert list(schema["properties"]) == listed
     assert all(one.keys() <= {"type", "items"} for one in schema["properties"].values())
-    shared = [p.name for p in PARAMETERS["bfs_query"] if p in PARAMETERS[tool.name]]
+    own = [p for p in PARAMETERS[tool.name] if p.name != "at"]
+    shared = [p.name for p in PARAMETERS["bfs_query"] if p in own]
     described = re.findall(r"^(\w+): \S", tool.description, re.MULTILINE)
     if tool.name == "intersect_subgraphs":
         assert f"{shared[0]} to {shared[-1]}: as in bfs_query" in tool.description

@@ -85,6 +85,9 @@ class Adjacency:
         """Number of the first list of entering edges: its distance from a handle's own list."""
         self.known_types: PackedIntegers | None = None
         """The type of every handle, once `types` has read them."""
+        self.codes = 0
+        """If not 0, the number of different periods: predicates are read with that of their entry,
+        as its product with the number of predicates, plus the predicate."""
         self._end = rows_of(edges, ENTRIES) * ENTRIES + edges
         self._type_count = types
         self._predicate_count = predicates
@@ -175,9 +178,10 @@ class Adjacency:
             # From the number of a row to its place among the read ones, by run.
             shifts = np.cumsum(sizes) - sizes - froms
             keys = np.arange(sizes.sum()) - np.repeat(shifts, sizes)
-            found = rows_at(connection, "predicates, ends FROM entries", keys)
-            predicates = array((one for one, _ in found), self._width, len(keys) * ENTRIES)
-            ends = array((one for _, one in found), END, len(keys) * ENTRIES)
+            coded = ", codes FROM entries JOIN period USING (k)" if self.codes else " FROM entries"
+            found = rows_at(connection, f"predicates, ends{coded}", keys)
+            predicates = array((row[0] for row in found), self._width, len(keys) * ENTRIES)
+            ends = array((row[1] for row in found), END, len(keys) * ENTRIES)
             run = np.zeros(len(firsts), np.int64)
             np.cumsum(new, out=run[1:])
             index = index_of(starts + shifts[run] * ENTRIES, lengths)
@@ -190,7 +194,14 @@ class Adjacency:
                 and 0 <= ends.min() <= ends.max() < self.nodes
             ):
                 raise Damaged("an edge refers to a node or predicate that does not exist")
-            ring = Ring(np.repeat(lists, lengths), predicates, ends)
+            kinds = predicates
+            if self.codes:
+                codes = array((row[2] for row in found), END, len(keys) * ENTRIES)
+                codes = codes[index] if isinstance(index, slice) else codes.take(index)
+                if not 0 <= codes.min() <= codes.max() < self.codes:
+                    raise Damaged("an edge refers to a period that does not exist")
+                kinds = codes * np.int32(self._predicate_count) + predicates
+            ring = Ring(np.repeat(lists, lengths), kinds, ends)
             if wanted is not None:
                 ring = marked(ring, are_among(predicates, wanted.tolist()))
             rings.append(Ring(*(column.astype(np.int32, copy=False) for column in ring)))

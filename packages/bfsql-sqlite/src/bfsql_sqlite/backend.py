@@ -61,6 +61,7 @@ class SqliteBackend(BatchGraphDb):
     def __init__(self, pool: Pool, schema: Schema, temporary: TemporaryGraph | None = None) -> None:
         self._pool = pool
         self._schema = schema
+        self.time_keys = schema.time_keys
         self._temporary = temporary
 
     @classmethod

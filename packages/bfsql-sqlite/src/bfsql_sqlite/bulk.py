@@ -13,6 +13,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import astuple, replace
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -37,6 +38,7 @@ from bfsql_sqlite.duckdb_tables import BATCH, LongTexts, RecordTables
 from bfsql_sqlite.edge_tables import write_edges
 from bfsql_sqlite.graph_file import Making, SpillError
 from bfsql_sqlite.old_graph import OldGraph
+from bfsql_sqlite.period_codes import write_codes
 from bfsql_sqlite.property_spill import PropertySpill
 from bfsql_sqlite.search_index import entry
 
@@ -89,6 +91,8 @@ def write_graph(
             found = [one.reading for one in getattr(records, "sources", ()) if one.reading]
             text = json.dumps([*load.tables, *summary(found)])
             making.graph.execute("INSERT INTO meta VALUES ('tables', ?)", (text,))
+            text = json.dumps(astuple(graph.time_keys))
+            making.graph.execute("INSERT INTO meta VALUES ('time_keys', ?)", (text,))
             properties.write(making.graph)
             write_edges(
                 making.graph,
@@ -97,6 +101,8 @@ def write_graph(
                 leaving=_with_metadata(graph, making.graph),
                 entering=graph.entering(),
             )
+            if graph.time_keys and graph.report.edges:
+                write_codes(making.graph, graph.time_keys, graph.predicates)
             making.graph.executemany(
                 "INSERT INTO evidence VALUES (?, ?, ?, ?, ?)", graph.evidence()
             )
@@ -189,6 +195,8 @@ class _Load:
         if self._old is not None:
             self._old.read()
             self.tables = self._old.tables
+            time_keys = self._options.time_keys or self._old.time_keys
+            self._options = replace(self._options, time_keys=time_keys)
             self._old.remove(self._options, self._report)
         # Each table of DuckDB takes memory to merge.
         if not isinstance(records, RefusalFilter) or not 0 < len(records.sources) <= 300:

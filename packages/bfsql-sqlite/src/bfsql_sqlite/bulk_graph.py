@@ -9,6 +9,7 @@ describe one thing; the usual functions for merging records merge it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any, NamedTuple, Protocol
@@ -22,7 +23,7 @@ from bfsql.loading.intake import EXAMPLES, Merging, merged_node, sample_step
 from bfsql.loading.staging import MOST_COMPARED, SIMILAR_IDS
 from bfsql.models.json_values import decode, encode
 from bfsql.models.load import LoadOptions, LoadReport
-from bfsql.models.merge import created_node, merge_edges, with_evidence
+from bfsql.models.merge import created_node, with_evidence
 from bfsql.models.records import NodeRecord
 from bfsql_sqlite.duckdb_tables import BATCH, Description, EvidenceTable, LongTexts, number
 
@@ -88,6 +89,7 @@ class BulkGraph:
     Attributes:
         report: Complete except for dangling edges once `nodes` and `leaving` have been read.
         predicates: Names by number, in code point order.
+        time_keys: The properties that say when facts hold.
     """
 
     def __init__(
@@ -104,7 +106,7 @@ class BulkGraph:
         self.report = report
         self.predicates: list[str] = []
         self._connection = connection
-        self._options = options
+        self._options, self.time_keys = options, options.time_keys
         self._nodes = nodes
         self._edges = edges
         self._evidence = evidence
@@ -305,10 +307,11 @@ class BulkGraph:
         found: list[tuple[int, str]] = []
         for place in np.flatnonzero(have).tolist():
             start, count, own = int(starts[place]), int(counts[place]), int(records[place])
+            predicate = rows.triples[start, 1]
             texts: Any = () if rows.metadata is None else rows.metadata[start : start + count]
             if count > own or any(_PROVENANCE in self._whole(text) for text in texts):
                 items = map(self._decoded, dict.fromkeys(texts[own:]))
-                metadata = with_evidence(self._merged_edge(texts[:own]), items)
+                metadata = with_evidence(self._merged_edge(texts[:own], predicate), items)
                 self._items.add(before + place, rows.triples[start].tolist(), metadata)
                 text = encode(metadata)
             elif not any(texts):
@@ -316,7 +319,7 @@ class BulkGraph:
             elif count == 1:
                 text = f"{{{self._whole(texts[0])}}}"
             else:
-                text = encode(self._merged_edge(texts))
+                text = encode(self._merged_edge(texts, predicate))
             found.append((before + place, text))
         self._items.flush()
         self.report.evidence = self._items.count
@@ -325,11 +328,12 @@ class BulkGraph:
     def _decoded(self, text: str) -> dict[str, Any]:
         return decode(f"{{{self._whole(text)}}}")
 
-    def _merged_edge(self, texts: Iterable[str]) -> dict[str, Any]:
-        merging = Merging(merge_edges)
+    def _merged_edge(self, texts: Iterable[str], predicate: int) -> dict[str, Any]:
+        merge = self.time_keys.merge(self.predicates[predicate])
+        merging = Merging(merge)
         for text in texts:
             merging.add(self._decoded(text))
-        return merge_edges(merging.records)
+        return merge(merging.records)
 
     def _shortened(self, rows: _Rows) -> _Rows:
         """Many rows of one triple as few: one of its records, and one of each of its passages."""
@@ -337,7 +341,8 @@ class BulkGraph:
             return rows
         records = rows.metadata if rows.passages is None else rows.metadata[~rows.passages]
         passages = [] if rows.passages is None else [*dict.fromkeys(rows.metadata[rows.passages])]
-        merged = [encode(self._merged_edge(records))[1:-1]] if len(records) else []
+        merge = partial(self._merged_edge, predicate=rows.triples[0, 1])
+        merged = [encode(merge(records))[1:-1]] if len(records) else []
         if len(records):
             self.report.duplicate_edges += len(records) - 1
         else:

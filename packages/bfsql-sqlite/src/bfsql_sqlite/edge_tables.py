@@ -41,6 +41,8 @@ CREATE TABLE entries (k INTEGER PRIMARY KEY, predicates BLOB NOT NULL, ends BLOB
 CREATE TABLE offsets (k INTEGER PRIMARY KEY, base INTEGER NOT NULL, offsets BLOB NOT NULL);
 -- As node.t, with -1 for null.
 CREATE TABLE node_types (k INTEGER PRIMARY KEY, types BLOB NOT NULL);
+-- As entries, with the number of the periods of each; empty without a mapping of dates.
+CREATE TABLE period (k INTEGER PRIMARY KEY, codes BLOB NOT NULL);
 """
 
 

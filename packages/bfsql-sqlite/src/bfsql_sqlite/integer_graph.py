@@ -5,16 +5,26 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
 from contextlib import aclosing
+from copy import copy
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from bfsql.arrays import numbers_of
-from bfsql.integers import NO_NODE, IntArray, IntegerGraph, NodeBatch, ResolvedNode, Ring
+from bfsql.integers import (
+    NO_NODE,
+    CodedGraph,
+    IntArray,
+    IntegerGraph,
+    NodeBatch,
+    ResolvedNode,
+    Ring,
+)
 from bfsql.models import EdgeDirection, PropertyCondition
 from bfsql.models.json_values import distinct_texts
 from bfsql.models.name_keys import NameKeys
+from bfsql.models.valid_time import PERIODS, TimeKeys
 from bfsql_sqlite import queries
 from bfsql_sqlite.adjacency import FEW_LISTS, Adjacency, NumberedEdgeFilter, RingReader
 from bfsql_sqlite.connection import Pool
@@ -47,6 +57,9 @@ class Schema(NamedTuple):
     edges: Adjacency
     properties: Properties
     name_keys: NameKeys
+    time_keys: TimeKeys
+    periods: Sequence[Sequence[str]]
+    """Periods of edges by the number beside their entries."""
 
     @classmethod
     def read(cls, reader: sqlite3.Connection) -> Schema:
@@ -57,8 +70,12 @@ class Schema(NamedTuple):
         counts = str(np.count_nonzero(edges.types(reader) != NO_NODE)), str(edges.edges)
         if reader.execute(queries.COUNTS, ("nodes", "edges")).fetchone() != counts:
             raise Damaged("it has other nodes or edges than were loaded")
-        keys = NameKeys(*queries.name_keys(reader))
-        return cls(types, predicates, numbers, edges, Properties.of(reader), keys)
+        keys = (
+            NameKeys(*queries.name_keys(reader)),
+            queries.time_keys(reader),
+            queries.periods(reader),
+        )
+        return cls(types, predicates, numbers, edges, Properties.of(reader), *keys)
 
 
 class SqliteIntegerGraph(IntegerGraph):
@@ -116,7 +133,7 @@ class SqliteIntegerGraph(IntegerGraph):
         edges = self._schema.edges
         numbers = None if predicates is None else numbers_of(predicates, self.predicate_names)
         part = NumberedEdgeFilter(numbers, direction)
-        if len(handles) <= FEW_LISTS:
+        if len(handles) <= FEW_LISTS and not edges.codes:
             small = partial(edges.small_ring, nodes=handles.tolist(), part=part)
             ring = self._pool.at_once(small)
             if ring is not None:
@@ -166,6 +183,15 @@ class SqliteIntegerGraph(IntegerGraph):
         if column is None:
             return [None] * len(handles) if self._schema.properties.are_all else None
         return await self._pool.run(partial(values_of, column, handles), len(handles))
+
+    def coded(self, keys: Collection[str]) -> CodedGraph | None:
+        """The same graph with the numbers of periods; None for other keys than the file's."""
+        periods, edges = self._schema.periods, copy(self._schema.edges)
+        if not periods or {*keys} != self._schema.time_keys.keys:
+            return None
+        edges.codes = len(periods)
+        rows = [("", {PERIODS: texts}) for texts in periods]
+        return SqliteIntegerGraph(self._pool, self._schema._replace(edges=edges)), rows
 
     def filters_exactly(self, condition: PropertyCondition) -> bool:
         """True: `nodes` judges every condition."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from dataclasses import replace
 
 from bfsql.loading.intake import Worker
 from bfsql.models.load import REPLACING, LoadOptions, LoadReport
@@ -36,7 +37,7 @@ async def load_graph(
             make no graph.
         StoreError: The file cannot be written, or the existing file is not a graph.
     """
-    worker = Worker()
+    worker, options = Worker(), replace(options, time_keys=settings.time_keys)
 
     def fill(making: Making) -> LoadReport:
         from bfsql_sqlite.bulk import write_graph  # and with it DuckDB

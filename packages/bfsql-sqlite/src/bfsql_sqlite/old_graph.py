@@ -15,13 +15,14 @@ from bfsql.loading.intake import EXAMPLES, accepted, name_of
 from bfsql.models.load import MADE_TYPE, LoadOptions, LoadReport
 from bfsql.models.merge import UNTYPED
 from bfsql.models.records import EdgeRecord, GraphRecord, NodeRecord
+from bfsql.models.valid_time import NO_TIME_KEYS
 from bfsql_sqlite.adjacency import Adjacency
 from bfsql_sqlite.bulk_graph import NodeTable
 from bfsql_sqlite.connection import BROKEN, read_only, reason
 from bfsql_sqlite.duckdb_tables import LongTexts, NodeRows, TextTable, insert, number
 from bfsql_sqlite.graph_file import CHECK_EVERY
 from bfsql_sqlite.packed_arrays import cut
-from bfsql_sqlite.queries import name_keys, tables
+from bfsql_sqlite.queries import name_keys, tables, time_keys
 from bfsql_sqlite.target import Target
 
 BATCH = 100_000
@@ -100,6 +101,7 @@ class OldGraph:
         self.edges = OldEdges()
         self.name_keys: list[tuple[str, str]] = []
         self.tables: list[tuple[str, ...]] = []
+        self.time_keys = NO_TIME_KEYS
         self._untyped = ""
         self._target = target
         self._connection = connection
@@ -123,7 +125,7 @@ class OldGraph:
                 old.set_progress_handler(self._stopped, CHECK_EVERY)
                 untyped = "SELECT value FROM meta WHERE key = 'default_type'"
                 (self._untyped,) = old.execute(untyped).fetchone() or (UNTYPED,)
-                self.name_keys = name_keys(old)[0]
+                self.name_keys, self.time_keys = name_keys(old)[0], time_keys(old)
                 self.tables = tables(old)
                 nodes = old.execute(_NODES)
                 self.nodes.fill((id_, name, self._shortened(text)) for id_, name, text in nodes)

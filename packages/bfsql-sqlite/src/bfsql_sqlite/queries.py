@@ -17,7 +17,10 @@ from functools import cache
 from itertools import chain
 from typing import Any
 
+from pydantic_core import from_json
+
 from bfsql.models.name_keys import NameKeys
+from bfsql.models.valid_time import TimeKeys
 
 CHUNK = 512
 """Most keys in one statement."""
@@ -141,6 +144,19 @@ def tables(reader: sqlite3.Connection) -> list[tuple[str, ...]]:
     """How a load read tables by their keys, as `Outline.tables`."""
     (text,) = reader.execute("SELECT value FROM meta WHERE key = 'tables'").fetchone() or ("[]",)
     return [tuple(map(str, row)) for row in json.loads(text)]
+
+
+def time_keys(reader: sqlite3.Connection) -> TimeKeys:
+    """The properties that say when facts hold, as `bulk.write_graph` writes them."""
+    found = reader.execute("SELECT value FROM meta WHERE key = 'time_keys'").fetchone()
+    valid_from, valid_until, included = from_json(found[0]) if found else ((), (), False)
+    return TimeKeys([*map(str, valid_from)], [*map(str, valid_until)], bool(included))
+
+
+def periods(reader: sqlite3.Connection) -> list[list[str]]:
+    """What the numbers of periods mean; empty without a mapping."""
+    found = reader.execute("SELECT value FROM meta WHERE key = 'periods'").fetchone()
+    return [list(map(str, texts)) for texts in from_json(found[0])] if found else []
 
 
 # A longer one than any outline, which only another program can have written, is not read.

@@ -101,6 +101,7 @@ class ForwardingBackend(GraphDbInterface):
 
     def __init__(self, inner: GraphDbInterface) -> None:
         self._inner = normalized(inner)
+        self.time_keys = inner.time_keys
 
     @cached_property
     def _abilities(self) -> Abilities:
@@ -143,9 +144,11 @@ class NormalizedBackend(ForwardingBackend):
 
     Attributes:
         answers: Answers of earlier calls, if a cache holds them for all callers.
+        redacts: Whether hooks remove metadata.
     """
 
     answers: AnswerCache | None = None
+    redacts: bool = False
 
     @property
     def has_batches(self) -> bool:
@@ -247,6 +250,7 @@ class SignatureAdapter(NormalizedBackend):
 
     def __init__(self, inner: GraphDbInterface) -> None:
         self._inner = inner
+        self.time_keys = inner.time_keys
         self._types_by = _node_types_by(type(inner).search_entities)
 
     async def _ask(self, method: str, /, *args: Any, **named: Any) -> Any:

@@ -32,6 +32,7 @@ from bfsql.models.name_keys import NO_NAME_KEYS, NameKeys
 from bfsql.models.outline import Outline
 from bfsql.models.parts import EdgeFilter, TypedTriple, only, part_of
 from bfsql.models.records import Edge, EdgeDirection, EntityStub, Metadata, Node, Triple
+from bfsql.models.valid_time import NO_TIME_KEYS, TimeKeys
 
 if TYPE_CHECKING:  # numpy is imported only by users of columns
     from bfsql.integers import IntegerGraph
@@ -128,6 +129,9 @@ class GraphDbInterface(ABC):
     @abstractmethod
     async def predicates(self) -> Sequence[str]:
         """Every value that occurs as `predicate`, sorted."""
+
+    time_keys: TimeKeys = NO_TIME_KEYS
+    """The properties that say when facts hold; set by whoever opens the backend, from settings."""
 
     # --- methods with a default ----------------------------------------------
 

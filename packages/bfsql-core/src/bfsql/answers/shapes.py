@@ -153,6 +153,8 @@ class Facet(StrictModel):
 
 
 class _Subgraph(StrictModel):
+    at: str = _NOT_STATED
+    """Only with `at`: the time, and how many edges have no dates."""
     seeds: Annotated[list[str], Field(min_length=1)]
     node_count: Count
     edge_count: Count
@@ -301,6 +303,7 @@ class SchemaAnswer(StrictModel):
 class NeighbourhoodSchema(StrictModel):
     """What `describe_schema` gives with `seeds`: the edges that touch them."""
 
+    at: str = _NOT_STATED
     seeds: Annotated[list[str], Field(min_length=1)]
     node_count: Count
     edge_count: Count
@@ -325,13 +328,13 @@ ANSWERS: dict[str, TypeAdapter[Any]] = {
 def coarse(answer: type[BaseModel], without: str = "") -> dict[str, Any]:
     """The JSON type of each field of an answer; words describe what lists and objects contain.
 
-    The field `without` is not published.
+    The field `without` is not published, nor is `at`, which most graphs do not take.
     """
     return {
         name: _json_type(field.annotation)
         | ({"description": field.description} if field.description else {})
         for name, field in answer.model_fields.items()
-        if name != without
+        if name not in (without, "at")
     }
 
 

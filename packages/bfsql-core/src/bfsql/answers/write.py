@@ -339,6 +339,16 @@ class Draft:
         return replace(document_answer(self.document, self.notes), text=self.text.decode())
 
 
+def headed(answer: Answer, key: str, line: str) -> Answer:
+    """An answer with a first field, or line; a property of an entity with its name follows it."""
+    own = {f"metadata.{k}" if k == key else k: value for k, value in answer.document.items()}
+    head, rest = {key: line}, answer.text if key not in answer.document else encode(own).decode()
+    text = (
+        f"{encode(head).decode()[:-1]},{rest[1:]}" if answer.is_json else f"{key}: {line}\n{rest}"
+    )
+    return replace(answer, text=text, document=head | own)
+
+
 def document_answer(
     document: Document, notes: Sequence[Note] = (), text: bytes | None = None
 ) -> Answer:

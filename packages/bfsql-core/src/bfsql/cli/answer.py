@@ -52,6 +52,8 @@ def show(
         case _:
             subgraph = _Subgraph(content, arguments)
             parts, end = subgraph.parts(), subgraph.counts()
+    if "at" in content and tool != "describe_entity":  # which lists it among its fields
+        to.print(plain(f"at {content['at']}", "bold"))
     print_lines(to, parts, **lines)
     if end:
         to.print(plain(end, "bold"))

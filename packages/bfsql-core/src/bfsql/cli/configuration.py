@@ -161,7 +161,7 @@ def configure(
     refused: list[str] = []
     if file.level is Level.FOUND:
         refused += excess(ServeSettings.found_file, server_options(), file.server)
-        refused += excess(model.found_file, known, table)
+        refused += excess(model.found_file | BackendSettings.found_file, known, table)
     if not refused:
         _check_backend_keys(file, known)
         of_server = resolved(

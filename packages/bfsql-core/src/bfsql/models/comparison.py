@@ -232,6 +232,14 @@ def start_of(moment: Moment) -> Moment:
     return (*moment, *_FIRST[len(moment) :])
 
 
+def end_of(moment: Moment) -> Moment:
+    """A position just after a day, month or year, or else after an instant."""
+    if len(moment) <= _DAY:
+        return start_of((*moment[:-1], moment[-1] + 1))
+    *minute, second = start_of(moment)
+    return (*minute, math.nextafter(second, math.inf))
+
+
 def _in_time(moment: Moment, literal: Moment) -> int:
     """The position of a moment relative to a span of time: in it, before or after."""
     start = start_of(moment)

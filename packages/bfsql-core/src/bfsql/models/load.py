@@ -14,6 +14,7 @@ from typing import Any
 
 from bfsql.models.merge import UNTYPED
 from bfsql.models.records import GraphRecord, NodeRecord, Refusal
+from bfsql.models.valid_time import NO_TIME_KEYS, TimeKeys
 
 MADE_TYPE = "Node"
 """Type of nodes without a record, and of nodes whose records have no type, outside RDF."""
@@ -66,6 +67,8 @@ class LoadOptions:
     """Whether a file that is replaced is kept under another name."""
     progress: Progress | None = None
     """Called now and then."""
+    time_keys: TimeKeys = NO_TIME_KEYS
+    """The properties that say when facts hold."""
     possible_ids: frozenset[str] = frozenset()
     """Texts; the report has those that are ids of nodes in `actual_ids`."""
 

@@ -93,11 +93,13 @@ async def open_backend(
     """
     distribution = next((one.distribution for one in installed() if one.name == name), "bfsql-core")
     try:
-        return await created(name, distribution, plugin.open, settings)
+        opened = await created(name, distribution, plugin.open, settings)
     except Exception as cause:
         if isinstance(cause, BfsqlError | ExceptionGroup) or getattr(cause, "strerror", None):
             raise
         raise BackendOpenFailed(name, distribution, cause) from cause
+    opened.time_keys = settings.time_keys or opened.time_keys
+    return opened
 
 
 def backend_of(path: Path, first: str) -> str | None:

@@ -23,6 +23,8 @@ class Schema:
     comprehensive: bool
     """Whether the two lists are complete."""
     name_keys: NameKeys = NO_NAME_KEYS
+    is_timed: bool = False
+    """Whether properties say when facts hold."""
 
     @property
     def empty(self) -> bool:

@@ -18,10 +18,11 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origin
 
-from pydantic import BaseModel, ByteSize, ConfigDict, SecretBytes, SecretStr
+from pydantic import BaseModel, ByteSize, ConfigDict, Field, SecretBytes, SecretStr
 from pydantic.fields import FieldInfo
 
 from bfsql.masking import HIDDEN, hide_secrets, is_secret_name
+from bfsql.models.valid_time import TimeKeys
 from bfsql.settings.trust import FoundFile
 
 Kind = Literal["text", "whole", "size", "number", "flag", "path", "list", "mapping"]
@@ -57,10 +58,22 @@ class BackendSettings(BaseModel):
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
-    found_file: ClassVar[FoundFile] = FoundFile()
-    """What a configuration file may set that nobody named; by default nothing."""
+    found_file: ClassVar[FoundFile] = FoundFile("valid_from valid_until until_included")
+    """What a configuration file may set that nobody named, beside these."""
     file_options: ClassVar[Mapping[str, str]] = {}
     """Fields that say how files are read, with the fields of `SourceOptions` that they are."""
+
+    valid_from: list[str] = Field(default=[])
+    """Properties with the date from which a fact holds: since, or PREDICATE.since for one kind."""
+    valid_until: list[str] = Field(default=[])
+    """Properties with the date until which it holds; without one it still does."""
+    until_included: bool = False
+    """Whether a fact still holds on that date."""
+
+    @property
+    def time_keys(self) -> TimeKeys:
+        """The properties that say when facts hold."""
+        return TimeKeys(tuple(self.valid_from), tuple(self.valid_until), self.until_included)
 
     def source_options(self) -> dict[str, Any]:
         """The fields that say how files are read, for `SourceOptions`."""

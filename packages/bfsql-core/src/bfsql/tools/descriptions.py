@@ -141,7 +141,7 @@ def definitions(
     injected = injection(schema, outline)
     if schema and injected:
         injected += _examples(schema, outline, patterns=patterns)
-    hidden = _without_mentions(outline)
+    hidden = _without_mentions(outline) | (set() if schema and schema.is_timed else {"at"})
 
     def definition(tool: str) -> ToolDefinition:
         listed = [p for p in PARAMETERS[tool] if p.is_listed and p.name not in hidden]
@@ -175,7 +175,8 @@ def _lines(tool: str, listed: Sequence[Parameter]) -> list[str]:
     shared = [] if tool == "bfs_query" else [p for p in listed if p in PARAMETERS["bfs_query"]]
     lines = [f"{p.name}: {p.description}" for p in listed if p not in shared]
     if shared:
-        lines.append(f"{shared[0].name} to {shared[-1].name}: as in bfs_query")
+        names = dict.fromkeys((shared[0].name, shared[-1].name))
+        lines.append(f"{' to '.join(names)}: as in bfs_query")
     return lines
 
 

@@ -25,7 +25,6 @@ from bfsql.models.matching import (
     name_of,
 )
 from bfsql.models.quotation import excerpt
-from bfsql.tools.redaction import RedactedGraphDb
 
 MOST_HITS = 20
 """Maximum number of hits of a search (`protocol.md` 18)."""
@@ -88,14 +87,13 @@ async def classified_search(
     If hooks redact, the hits, their order and their number reveal no more than the visible
     data, although the store searched all of its data.
     """
-    redacts = isinstance(db, RedactedGraphDb)
     given = max(most, MOST_HITS)
     stubs = list(await call.within(db.search_entities(query, list(types))))[:given]
     wanted = NameQuery(query)
     plain = not stubs and db.lists_entities() and not db.has_batches
     if plain:
         stubs = await call.within(_listed(db, wanted, types))
-    visible = redacts or plain  # only what the names show
+    visible = db.redacts or plain  # only what the names show
     try:
         called, late = await call.within(_called(db, wanted, stubs)), False
     except TimeoutError:

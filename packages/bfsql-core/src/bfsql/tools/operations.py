@@ -7,6 +7,7 @@ with an id, and the model receives only that id (`protocol.md` 12).
 from __future__ import annotations
 
 import asyncio
+import copy
 import logging
 import math
 from collections.abc import Iterator, Sequence
@@ -29,6 +30,7 @@ from bfsql.errors import (
     StoreOutOfMemory,
     StoreUnavailable,
     ToolError,
+    bad_value,
     in_time,
 )
 from bfsql.memory_account import (
@@ -40,10 +42,12 @@ from bfsql.memory_account import (
 )
 from bfsql.models import Metadata
 from bfsql.models.quotation import excerpt, listed
+from bfsql.models.valid_time import TimeJudge
 from bfsql.observer import NO_OBSERVERS, ObservedCall, Observer, Observers
 from bfsql.plugins import NO_HOOKS, CallOutcome, Hooks
 from bfsql.tools.budget import Budget, refuse_if_too_large, without_large_values
 from bfsql.tools.describe_schema import directions, schema_around, whole_schema
+from bfsql.tools.graph_view import GraphView
 from bfsql.tools.hits import classified_search
 from bfsql.tools.namesakes import contexts, namesakes
 from bfsql.tools.parameters import TRAVERSALS
@@ -58,8 +62,8 @@ log = logging.getLogger("bfsql")
 
 EVIDENCE_ITEMS = 20
 """Maximum number of items of evidence in a description (`protocol.md` 16)."""
-_LATER = 1.0
-"""Seconds after a call in which its work in threads has ended."""
+_LATER, _LINE = 1.0, 300
+"""Seconds after a call in which its work in threads has ended; bytes of a line about a time."""
 _LISTS = {
     "nodes": "nodes",
     "edges": "edges",
@@ -153,10 +157,26 @@ class Operations:
         if self._is_guarded and (refusal := await self._hooks.refusal(tool, values)):
             raise ToolError(refusal, kind="refused")
         with translate_errors(self._limits, tool):
-            answer: Answer = await getattr(self, tool)(**values)
+            at, values = values.get("at"), {k: v for k, v in values.items() if k != "at"}
+            if at is None:
+                answer: Answer = await getattr(self, tool)(**values)
+            elif values.get("seeds") == []:
+                raise bad_value("at: describe_schema takes it with seeds; give some.", "at")
+            else:
+                judge = TimeJudge(self.db.time_keys, at)
+                limits, of_view, most = self._limits, copy.copy(self), self._limits.max_answer_bytes
+                of_view.db = view = GraphView(self.db, judge)
+                of_view._limits = replace(  # noqa: SLF001 - its own, with room for a line
+                    limits,
+                    estimator=lambda text: limits.estimator(text) + _LINE // 3,
+                    max_answer_bytes=most and most - _LINE,
+                )
+                answer = await getattr(of_view, tool)(**values)
             self.graph_schema.saw(tool, answer.document)
             if self._limits.answer_format == "lines" and tool not in TRAVERSALS:
                 answer = replace(answer, text=answers.in_lines(answer.document, answer.note_data))
+            if at is not None:
+                answer = answers.headed(answer, "at", judge.line(view.visible.verdicts))
             if self._limits.max_answer_bytes is not None:
                 refuse_if_too_large(self._limits, tool, len(_text(answer)))
             return answer

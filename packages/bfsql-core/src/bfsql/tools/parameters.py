@@ -132,8 +132,15 @@ _FACETS = Parameter(
     maximum=20,
 )
 
+_AT = Parameter(
+    "at",
+    "text",
+    'only facts that hold then: "2024-05-01", "today", "2020..2023"',
+    help="Only facts that hold at a time: 2024-05-01, today, 2020..2023.",
+)
+
 _FILTERS = (_NODE_TYPES, _PREDICATES, _TOPOLOGY_ONLY, _EXCLUDE, _MIN_MENTIONS)
-_OF_TRAVERSALS = (*_FILTERS, _WHERE, _SORT_BY, _FIELDS, _FACETS)
+_OF_TRAVERSALS = (*_FILTERS, _WHERE, _SORT_BY, _FIELDS, _FACETS, _AT)
 
 PARAMETERS: dict[str, tuple[Parameter, ...]] = {
     "describe_schema": (
@@ -144,6 +151,7 @@ PARAMETERS: dict[str, tuple[Parameter, ...]] = {
             help="Only the relations of these entities.",
             maximum=MAX_SEEDS,
         ),
+        _AT,
     ),
     "search_entities": (
         Parameter(
@@ -252,6 +260,7 @@ PARAMETERS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "id", "text", "id or exact name", help="Name or id of the entity.", required=True
         ),
+        _AT,
     ),
     "describe_entities": (
         Parameter(

@@ -33,9 +33,14 @@ class RedactedIntegerGraph(ForwardingIntegerGraph):
     async def property_values(self, handles: IntArray, key: str) -> None:
         """None: values are read with their records, which the hooks redact."""
 
+    def coded(self, keys: Collection[str]) -> None:
+        """None, as above."""
+
 
 class RedactedGraphDb(NormalizedBackend):
     """A graph without the data that the hooks remove."""
+
+    redacts = True
 
     def __init__(self, db: GraphDbInterface, hooks: Hooks) -> None:
         super().__init__(db)

@@ -84,7 +84,7 @@ class GraphSchema:
         )
         names = tuple(sorted(set(types))), tuple(sorted(set(predicates)))
         keys = self.latest.name_keys if self.latest else self._db.name_keys()
-        schema = Schema(*names, complete, keys)
+        schema = Schema(*names, complete, keys, bool(self._db.time_keys))
         if self.latest is None:
             self._read_at, self._took = began, time.monotonic() - began
         self.latest = schema

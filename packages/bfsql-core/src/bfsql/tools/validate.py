@@ -58,11 +58,12 @@ def checked(
     if "max_hops" in parameters and not given.get("along"):
         most = MAX_STEPS if given.get("path") else MAX_HOPS
         parameters["max_hops"] = replace(parameters["max_hops"], maximum=most)
+    known = [name for name in parameters if name != "at"]  # which has no meaning in most graphs
     for name in given:
         if name not in parameters:
             raise ToolError(
-                f"{tool} has no argument {excerpt(name)}.{argument_like(name, parameters)} Its "
-                f"arguments are: {', '.join(parameters)}.",
+                f"{tool} has no argument {excerpt(name)}.{argument_like(name, known)} Its "
+                f"arguments are: {', '.join(known)}.",
                 kind="unknown_argument",
                 argument=name,
             )

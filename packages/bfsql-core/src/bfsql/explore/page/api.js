@@ -79,7 +79,7 @@ export async function call(tool, given, signal) {
     bytes,
     tokens: tokensOf(bytes),
     ms,
-    notes: document.notes ?? [],
+    notes: [...(document.at ? [`at: ${document.at}`] : []), ...(document.notes ?? [])],
   };
 }
 

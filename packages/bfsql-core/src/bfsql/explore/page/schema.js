@@ -1,7 +1,7 @@
 // @ts-check
 /** The schema of the graph, requested once, and again after a failure. */
 
-import { call } from "./api.js";
+import { call, read } from "./api.js";
 import { relationOf } from "./graph.js";
 import { register } from "./palette.js";
 
@@ -31,6 +31,18 @@ export function schema({ again = false } = {}) {
     });
   }
   return asked;
+}
+
+/** @type {Promise<boolean> | null} */
+let timed = null;
+
+/** Whether calls may be about a time, which the description of the web API says. */
+export function takesTime() {
+  timed ??= read("openapi.json").then(
+    ({ paths }) => "at" in paths["/tools/bfs_query"].post.requestBody.content["application/json"].schema.properties,
+    () => false,
+  );
+  return timed;
 }
 
 /**

@@ -2,7 +2,7 @@
 /** The controls of a walk: its seeds, its extent, its relations, and how much of it is shown. */
 
 import { count, fill, h, link, name, plural } from "../dom.js";
-import { schema } from "../schema.js";
+import { schema, takesTime } from "../schema.js";
 import { go, href, set } from "../state.js";
 import { fromSet, isPattern, isSet } from "../walking.js";
 import { mark } from "./parts.js";
@@ -75,7 +75,7 @@ function choice(label, key, value, options, onChange, disabled = false) {
 
 /** Predicates to follow, types to leave out, types in full. @param {State} state @param {boolean} fixed Whether a path or `along` names the relations. */
 function filters(state, fixed) {
-  const used = (fixed ? 0 : state.predicates.length) + state.types.length + state.exclude.length;
+  const used = (fixed ? 0 : state.predicates.length) + state.types.length + state.exclude.length + (state.at ? 1 : 0);
   const body = h("div", { class: "filters-body" });
   const element = h("details", { class: "filters", open: opened, ontoggle: () => (opened = element.open) && draw() },
     h("summary", { class: "button", id: "control-filters" }, "Filters", used > 0 && h("span", { class: "tag" }, count(used))), body);
@@ -87,13 +87,21 @@ function filters(state, fixed) {
     if (body.childElementCount) return;
     const known = await schema().catch(() => null);
     if (!known) return fill(body, h("p", { class: "muted" }, "The schema could not be read. Try again in a moment."));
+    const timed = Boolean(state.at) || (await takesTime());
     fill(body,
+      timed && timeField(state),
       !fixed && boxes("Follow only", "predicates", [...new Set([...known.predicates, ...state.predicates])], state, false),
       boxes("Leave out", "exclude", [...new Set([...known.types, ...state.exclude])], state, true),
       boxes("In full only, others as stubs", "types", [...new Set([...known.types, ...state.types])], state, true));
   }
   if (opened) draw();
   return element;
+}
+
+/** The time that a walk is about; what did not hold then is not there. @param {State} state */
+function timeField(state) {
+  const input = h("input", { type: "text", id: "control-at", value: state.at, placeholder: "2024-05-01, today, 2020..2023", onchange: () => set({ at: input.value.trim() }) });
+  return h("label", { class: "field" }, h("span", null, "Only what held at"), input);
 }
 
 /** @param {string} legend @param {string} key @param {string[]} values @param {State} state @param {boolean} marked */

@@ -1,0 +1,162 @@
+"""Valid time: when a fact holds, by properties of its edge or node (`protocol.md` 40)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property, lru_cache
+from math import inf
+from typing import Any, NamedTuple
+
+from bfsql.errors import ToolError, bad_value
+from bfsql.models.comparison import Moment, end_of, moment_in, scalars, shown_as, start_of
+from bfsql.models.merge import merge_edges
+from bfsql.models.quotation import excerpt, plain, quoted
+from bfsql.models.records import Metadata, Node
+
+PERIODS = "periods"
+"""The key of the periods of an edge of several records, each written `FROM..UNTIL`."""
+NO_MAPPING = (
+    "at: nobody has said which properties of this graph have the dates from and until which facts "
+    "hold. Its operator can: bfsql load or serve with --valid-from since --valid-until until."
+)
+_NOTED = {
+    "undated": "of {} edges have no dates and always hold",
+    "unread": "of {} edges have a date that cannot be read, which counts as none",
+    "never": "of the edges read end before they start, or when, and never hold",
+}
+
+
+class Period(NamedTuple):
+    """A span of time with both ends in all six parts; the end is excluded."""
+
+    start: Moment = (-inf,)
+    end: Moment = (inf,)
+    unread: bool = False
+    """Whether a date cannot be read, so that its end is open."""
+
+
+_ALWAYS = Period()
+
+
+@dataclass(frozen=True)
+class TimeKeys:
+    """The properties that say when facts hold, of edges and nodes; false if there are none.
+
+    A name is that of a property, or `PREDICATE.property` or `TYPE.property`. Of several, the first
+    that a fact has counts.
+    """
+
+    valid_from: Sequence[str] = ()
+    valid_until: Sequence[str] = ()
+    until_included: bool = False
+    """Whether a fact still holds at its end, which is all of the day, month or year named."""
+
+    def __bool__(self) -> bool:
+        """Whether any property says when facts hold."""
+        return bool(self.valid_from or self.valid_until)
+
+    @cached_property
+    def keys(self) -> frozenset[str]:
+        """The keys of metadata that are read."""
+        names = [name.split(".") for name in (*self.valid_from, *self.valid_until)]
+        return frozenset((PERIODS, *(".".join(n[at:]) for n in names for at in range(len(n)))))
+
+    def texts(self, owner: str, known: Metadata) -> list[str]:
+        """The periods of a fact as `FROM..UNTIL`, by its predicate or type and its metadata."""
+        if several := [str(one) for one in scalars(known.get(PERIODS)) if ".." in str(one)]:
+            return several
+        ends = [_text(names, owner, known) for names in (self.valid_from, self.valid_until)]
+        return ["..".join(ends)] if any(ends) else []
+
+    def merge(self, predicate: str) -> Callable[[Sequence[Mapping[str, Any]]], dict[str, Any]]:
+        """`merge_edges` for a predicate, which keeps the periods of records that differ in them."""
+
+        def merged(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+            found, texts = merge_edges(records), [self.texts(predicate, one) for one in records]
+            if not any(one.get("multiplicity") == 0 for one in records):  # which says no more
+                texts = [own or [".."] for own in texts]
+            periods = sorted({text for own in texts for text in own})
+            return found | {PERIODS: periods} if len(periods) > 1 else found
+
+        return merged if self else merge_edges
+
+
+NO_TIME_KEYS = TimeKeys()
+
+
+class TimeJudge:
+    """Facts that hold at some moment of `at` are visible in a view.
+
+    Raises:
+        ToolError: `at` is no date, moment or period, or nobody has said which properties have
+            dates.
+    """
+
+    def __init__(self, time_keys: TimeKeys, at: str) -> None:
+        if not time_keys:
+            raise bad_value(NO_MAPPING, "at")
+        self._text = text = at.strip().replace("today", datetime.now(UTC).date().isoformat())
+        self._at = _period(text if ".." in text else f"{text}..{text}", included=True)
+        if self._at.unread or "0000" in text.split("..") or self._at == _ALWAYS:
+            sentence = (
+                'at must be a date ("2024-05-01", all of that day in UTC), "today", a moment '
+                f'("2024-05-01T12:00:00+02:00") or a period ("2020..2023"), not {excerpt(at)}.'
+            )
+            raise bad_value(sentence, "at")
+        if self._at.start >= self._at.end:
+            sentence = f"at: {excerpt(at)} ends before it begins. Write the earlier date first."
+            raise bad_value(sentence, "at")
+        self._time_keys, self.keys = time_keys, time_keys.keys
+        self._verdicts: dict[tuple[str, ...], tuple[bool, str]] = {(): (True, "undated")}
+
+    def verdict(self, owner: str, known: Metadata) -> tuple[bool, str]:
+        """Whether a fact holds, and what its dates are."""
+        texts = tuple(self._time_keys.texts(owner, known))
+        if texts not in self._verdicts:
+            every = [_period(text, included=self._time_keys.until_included) for text in texts]
+            held = [max(start, self._at.start) < min(end, self._at.end) for start, end, _ in every]
+            ever = any(start < end for start, end, _ in every)
+            kind = "unread" if any(one.unread for one in every) else "dated" if ever else "never"
+            self._verdicts[texts] = any(held), kind
+        return self._verdicts[texts]
+
+    def refusal(self, node: Node, known: Metadata) -> ToolError:
+        """The error that names the periods of a node."""
+        periods = ", ".join(map(quoted, self._time_keys.texts(node.entity_type, known)))
+        sentence = (
+            f"{plain(node.id)} ({plain(node.entity_type)}) does not hold at {self._text}, but in "
+            f"{periods}. Ask about another time, or leave at out."
+        )
+        return ToolError(sentence, kind="unknown_entity", argument="at")
+
+    def line(self, verdicts: Mapping[tuple[bool, str], int]) -> str:
+        """The line of an answer: the time, and how many edges that were read have no dates."""
+        numbers = Counter[str]()
+        for (_, kind), number in verdicts.items():
+            numbers[kind] += number
+        total = sum(number for (visible, _), number in verdicts.items() if visible)
+        notes = [f"{numbers[k]} {_NOTED[k].format(total)}" for k in _NOTED if numbers[k]]
+        if ".." in self._text:
+            notes.insert(0, "each fact held at some moment of it, which may differ")
+        return "; ".join([self._text, *notes])
+
+
+def _text(names: Sequence[str], owner: str, known: Metadata) -> str:
+    """The date of the first of some properties that a fact has; that of a list cannot be read."""
+    own = (known.get(name.removeprefix(f"{owner}.")) for name in names)
+    found = (", ".join(map(shown_as, scalars(value))).strip() for value in own)
+    return next(filter(None, found), "")
+
+
+@lru_cache(maxsize=65_536)
+def _period(text: str, *, included: bool) -> Period:
+    """A period as it is written, with its end included or not."""
+    sides = text.partition("..")[::2]
+    first, last = map(moment_in, sides)
+    unread = any(side and one is None for side, one in zip(sides, (first, last), strict=True))
+    start = start_of(first) if first else _ALWAYS.start
+    end = (end_of if included else start_of)(last) if last else _ALWAYS.end
+    return Period(start, end, unread)
