@@ -6,8 +6,9 @@ import pytest
 
 from bfsql import MemoryBackend, ToolError, open_graph
 from bfsql.abc import ForwardingBackend
-from bfsql.errors import StoreUnavailable
+from bfsql.errors import ConfigurationError, StoreUnavailable
 from bfsql.models import EdgeRecord, EntityStub, NodeRecord
+from bfsql.models.valid_time import TimeKeys
 from bfsql_federation import FederationBackend, FederationSettings, Identifiers, Member
 from bfsql_federation.unavailable import UnavailableBackend
 
@@ -136,3 +137,29 @@ async def test_a_graph_that_cannot_be_opened_is_opened_later(tmp_path):
     settings = FederationSettings(members={"a": {"backend": "sqlite", "path": "a.db"}})
     with pytest.raises(Exception, match=r"a\.db"):
         await FederationBackend.open(settings)
+
+
+async def test_facts_of_all_graphs_have_their_times():
+    early = [
+        NodeRecord("RX:1", "Drug"),
+        NodeRecord("MESH:1", "Disease"),
+        EdgeRecord("RX:1", "treats", "MESH:1", {"since": "2000", "until": "2005"}),
+    ]
+    late = [
+        NodeRecord("RX:1", "Drug"),
+        NodeRecord("MESH:1", "Disease"),
+        EdgeRecord("RX:1", "treats", "MESH:1", {"begin": "2010"}),
+    ]
+    stores = [
+        MemoryBackend(early, TimeKeys(["since"], ["until"])),
+        MemoryBackend(late, TimeKeys(["begin"])),
+    ]
+    members = [Member(name, store) for name, store in zip(("early", "late"), stores, strict=True)]
+    async with open_graph(FederationBackend(members, Identifiers({})), hooks=()) as graph:
+        for at, number in (("2003", 1), ("2007", 0), ("2011", 1)):
+            assert (await graph.bfs_query("RX:1", 1, at=at)).content["edge_count"] == number, at
+    stores[1].time_keys = TimeKeys(["begin"], until_included=True)
+    with pytest.raises(ConfigurationError, match="early and of late differ in until_included"):
+        FederationBackend(members, Identifiers({}))
+    for one in members:
+        await one.db.close()

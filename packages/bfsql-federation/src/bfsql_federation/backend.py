@@ -27,9 +27,10 @@ from bfsql.models import (
 )
 from bfsql.models.matching import Labels, aliases_of, best_matches, name_of
 from bfsql.models.parts import only
+from bfsql.plugins.registry import open_backend
 from bfsql_federation.columns import FederatedColumns, JoinedNumbers
 from bfsql_federation.identifiers import Identifiers, read_crosswalk
-from bfsql_federation.member import Member, Names, each, together
+from bfsql_federation.member import Member, Names, each, joined_time_keys, together
 from bfsql_federation.merging import (
     GENERIC_TYPES,
     GRAPHS,
@@ -69,6 +70,7 @@ class FederationBackend(BatchGraphDb):
         self.identifiers = identifiers
         self._origins = origins
         self._numbers: JoinedNumbers | None = None
+        self.time_keys = joined_time_keys(self.members)
 
     @classmethod
     async def open(cls, settings: FederationSettings) -> Self:
@@ -315,7 +317,8 @@ class FederationBackend(BatchGraphDb):
             ]
             if described:
                 canonical = self.identifiers.canonical
-                merged[triple] = merged_edge(described, canonical, origins=wanted)
+                merge = self.time_keys.merge(triple[1])
+                merged[triple] = merged_edge(described, merge, canonical, origins=wanted)
         return only(merged, keys)
 
     def _common(self, member: Member, edge: Sequence[str]) -> Triple:
@@ -524,7 +527,7 @@ async def _open(member: MemberSettings) -> GraphDbInterface:
     """The graph; or what stands in its place until it answers."""
 
     async def opening() -> GraphDbInterface:
-        return await member.plugin.open(member.backend)
+        return await open_backend(member.name, member.plugin, member.backend)
 
     try:
         return await opening()

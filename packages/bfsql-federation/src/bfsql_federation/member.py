@@ -20,8 +20,9 @@ from typing import Any, TypeVar
 from bfsql import call
 from bfsql.abc import GraphDbInterface
 from bfsql.cache import CircuitBreakerBackend
-from bfsql.errors import BfsqlError, StoreError
+from bfsql.errors import BfsqlError, ConfigurationError, StoreError
 from bfsql.models import Omission
+from bfsql.models.valid_time import TimeKeys
 
 T = TypeVar("T")
 
@@ -134,6 +135,27 @@ async def each(
     asked = list(members)
     answers = await asyncio.gather(*(one.ask(partial(request, one)) for one in asked))
     return [(one, got) for one, got in zip(asked, answers, strict=True) if got is not None]
+
+
+def joined_time_keys(members: Sequence[Member]) -> TimeKeys:
+    """The properties that say when facts hold, of all graphs.
+
+    Raises:
+        ConfigurationError: Two graphs mean different things by the end of a fact.
+    """
+    dated = [(one.name, one.backend.time_keys) for one in members if one.backend.time_keys]
+    for name, keys in dated[1:]:
+        if keys.until_included != dated[0][1].until_included:
+            raise ConfigurationError(
+                f"The facts of {dated[0][0]} and of {name} differ in until_included. Give "
+                "valid_from, valid_until and until_included of the federation instead."
+            )
+    every = [keys for _, keys in dated]
+    return TimeKeys(
+        [*dict.fromkeys(one for keys in every for one in keys.valid_from)],
+        [*dict.fromkeys(one for keys in every for one in keys.valid_until)],
+        any(keys.until_included for keys in every),
+    )
 
 
 async def together(streams: Sequence[AsyncGenerator[T]]) -> AsyncGenerator[T]:

@@ -8,14 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from bfsql.models import (
-    Metadata,
-    NodeRecord,
-    PropertyCondition,
-    merge_edges,
-    merge_node_records,
-    with_evidence,
-)
+from bfsql.models import Metadata, NodeRecord, PropertyCondition, merge_node_records, with_evidence
 from bfsql.models.load import MADE_TYPE
 from bfsql.models.merge import UNTYPED, is_created, sorted_union
 
@@ -90,18 +83,23 @@ def merged_node(
 
 
 def merged_edge(
-    described: Sequence[Description], canonical: Callable[[str], str], *, origins: bool
+    described: Sequence[Description],
+    merge: Callable[[Sequence[Mapping[str, Any]]], dict[str, Any]],
+    canonical: Callable[[str], str],
+    *,
+    origins: bool,
 ) -> dict[str, Any]:
     """The metadata of an edge, its evidence united.
 
     Args:
         described: What the graphs say; at least one.
+        merge: Merges the metadata of an edge.
         canonical: Turns the id of a document into the canonical one.
         origins: Whether the metadata say where they are from.
     """
     parts = [dict(one.metadata) for one in described]
     items = [one.pop("provenance") for one in parts if isinstance(one.get("provenance"), list)]
-    merged = merge_edges(parts)
+    merged = merge(parts)
     _keep_order(merged, parts)
     if items:
         merged = with_evidence(merged, [_item(item, canonical) for some in items for item in some])
