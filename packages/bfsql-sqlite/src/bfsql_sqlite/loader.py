@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 from dataclasses import replace
+from json import JSONDecodeError
 
 from bfsql.loading.intake import Worker
 from bfsql.models.load import REPLACING, LoadOptions, LoadReport
@@ -41,8 +42,12 @@ async def load_graph(
 
     def fill(making: Making) -> LoadReport:
         from bfsql_sqlite.bulk import write_graph  # and with it DuckDB
+        from bfsql_sqlite.old_graph import damaged
 
-        return write_graph(records, making, worker.stopped, options)
+        try:
+            return write_graph(records, making, worker.stopped, options)
+        except JSONDecodeError as error:  # of metadata that is already in the file
+            raise damaged(settings.path, error) from error
 
     def make() -> None:
         done.append(make_file(settings.path.expanduser(), options, fill, worker.stopped))

@@ -6,6 +6,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from pathlib import Path
 
 import duckdb
 import numpy as np
@@ -86,6 +87,14 @@ class OldEdges:
         self.has_metadata = False
 
 
+def damaged(path: Path, why: object) -> StoreDamaged:
+    """The error for a file to which nothing can be added."""
+    return StoreDamaged(
+        f"{path} is damaged, so nothing can be added to it: {why}. Load the graph again from its "
+        "sources with --replace."
+    )
+
+
 class OldGraph:
     """The graph in a file, or an empty one: its `nodes` and `edges`."""
 
@@ -139,10 +148,7 @@ class OldGraph:
             code = getattr(error, "sqlite_errorcode", 0) & 0xFF
             if code not in {0, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}:
                 raise
-            raise StoreDamaged(
-                f"{self._target.path} is damaged, so nothing can be added to it: {reason(error)}. "
-                "Load the graph again from its sources with --replace."
-            ) from error
+            raise damaged(self._target.path, reason(error)) from error
         self.edges.has_metadata = self._metadata.count > 0
 
     def _fill_edges(self, old: sqlite3.Connection) -> None:

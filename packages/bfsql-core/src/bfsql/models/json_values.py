@@ -98,7 +98,7 @@ def decode(text: str) -> dict[str, Any]:
     """
     value: dict[str, Any] = json.loads(text)
     if type(value) is not dict:
-        raise ValueError("metadata is not a JSON object")
+        raise json.JSONDecodeError("metadata is not a JSON object", text, 0)
     return value
 
 
