@@ -18,6 +18,10 @@ from bfsql.errors import ToolError
 from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, NodeRecord
 from bfsql.models.valid_time import TimeKeys
+from bfsql_neo4j import Neo4jSettings
+from bfsql_neo4j.load.loader import load_graph as load_neo4j
+from bfsql_sparql import SparqlSettings
+from bfsql_sparql.load.loader import load_graph as load_sparql
 from bfsql_sqlite import SqliteSettings, load_graph
 from bfsql_test_support.questions.stores import in_neo4j, in_postgres, in_sparql
 
@@ -244,3 +248,31 @@ async def test_at_on_servers(
             async with in_memory(case, remaining(case)) as rest:
                 await assert_same(case, graph, rest)
     assert answered > 40
+
+
+TERMS = [
+    NodeRecord("p1", "Person", {"name": "Ada"}),
+    NodeRecord("c1", "City", {"name": "Lorvale"}),
+    EdgeRecord("p1", "p", "c1", {"since": "2008", "until": "2012"}),
+    EdgeRecord("p1", "p", "c1", {"since": "2016"}),
+]
+MAPPING: dict[str, Any] = {"valid_from": ["since"], "valid_until": ["until"]}
+
+
+@pytest.mark.parametrize("store", ["neo4j_server", "oxigraph"])
+async def test_an_edge_of_several_records_has_their_periods_on_a_server(
+    store: str, request: pytest.FixtureRequest
+) -> None:
+    server = request.getfixturevalue(store)
+    if store == "neo4j_server":
+        await load_neo4j(Neo4jSettings(uri=server.uri, **MAPPING), TERMS)
+        where = {"backend": "neo4j", "uri": server.uri}
+    else:
+        server.clear()
+        there = {"endpoint": server.query_url, "update_endpoint": server.update_url}
+        await load_sparql(SparqlSettings(**there, **MAPPING), TERMS)
+        where = {"backend": "sparql", "endpoint": server.query_url}
+    async with open_graph(where.pop("backend"), **where, **MAPPING) as graph:
+        for at, number in (("2009", 1), ("2013", 0), ("2017", 1)):
+            found = await graph.bfs_query("p1", 1, at=at)
+            assert found.content["edge_count"] == number, (at, found.text)

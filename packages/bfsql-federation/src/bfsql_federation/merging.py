@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from bfsql.models import Metadata, NodeRecord, PropertyCondition, merge_node_records, with_evidence
 from bfsql.models.load import MADE_TYPE
-from bfsql.models.merge import UNTYPED, is_created, sorted_union
+from bfsql.models.merge import UNTYPED, EdgeMerge, is_created, sorted_union
 
 GRAPHS, SAME_AS, DIFFERENT = "graphs", "same_as", "differs"
 ORIGINS = frozenset({GRAPHS, SAME_AS, DIFFERENT})
@@ -84,7 +84,7 @@ def merged_node(
 
 def merged_edge(
     described: Sequence[Description],
-    merge: Callable[[Sequence[Mapping[str, Any]]], dict[str, Any]],
+    merge: EdgeMerge,
     canonical: Callable[[str], str],
     *,
     origins: bool,

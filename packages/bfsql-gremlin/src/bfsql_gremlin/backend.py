@@ -224,7 +224,11 @@ class GremlinBackend(BatchGraphDb):
         }
         for *ends, rows in await edge_rows(self._client, self._schema, own_edges.keys(), wanted):
             several.setdefault(own_edges[tuple(ends)], []).append(properties_of(rows))
-        return only({edge: edge_metadata(each) for edge, each in several.items()}, keys)
+        merged = {
+            edge: edge_metadata(each, self.time_keys.merge(edge[1]))
+            for edge, each in several.items()
+        }
+        return only(merged, keys)
 
     # --- parts --------------------------------------------------------------
 

@@ -19,6 +19,7 @@ from gremlin_python.statics import BigDecimal, long
 from bfsql.models.json_properties import from_properties
 from bfsql.models.json_values import iso_text
 from bfsql.models.merge import (
+    EdgeMerge,
     add_other_types,
     merge_edges,
     merge_metadata,
@@ -173,10 +174,12 @@ def node_metadata(
     return metadata
 
 
-def edge_metadata(edges: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def edge_metadata(
+    edges: Sequence[Mapping[str, Any]], merge: EdgeMerge = merge_edges
+) -> dict[str, Any]:
     """The metadata of the edges of one triple, merged; evidence under `provenance`."""
     records = [from_properties(properties, _unnamed) for properties in edges]
-    return with_evidence(merge_edges(records), ())
+    return with_evidence(merge(records), ())
 
 
 def _unnamed(_: str) -> bool:

@@ -283,7 +283,10 @@ class Neo4jBackend(BatchGraphDb):
             label = lambda at, chunk=chunk: edge_label(chunk[at])
             for at, properties in await self._with_properties(query, schema, asked, label):
                 several.setdefault(at, []).append(dict(properties))
-            found |= {chunk[at]: edge_metadata(records) for at, records in several.items()}
+            found |= {
+                chunk[at]: edge_metadata(records, self.time_keys.merge(chunk[at][1]))
+                for at, records in several.items()
+            }
         return found if keys is None else only(found, keys)
 
     async def provenance_for_node(self, entity_id: str, limit: int) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from neo4j.time import Date, DateTime, Duration, Time
 
 from bfsql.models import json_properties
 from bfsql.models.json_values import INT64, as_text, is_text, iso_text, json_number
-from bfsql.models.merge import merge_edges, sorted_union, with_evidence
+from bfsql.models.merge import EdgeMerge, merge_edges, sorted_union, with_evidence
 
 ELEMENT = "neo4j:element:"
 """Prefix of the ids of nodes without one of their own; the element id follows."""
@@ -161,13 +161,15 @@ def from_properties(
     return json_properties.from_properties(metadata, can_name, reserved)
 
 
-def edge_metadata(relationships: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def edge_metadata(
+    relationships: Sequence[Mapping[str, Any]], merge: EdgeMerge = merge_edges
+) -> dict[str, Any]:
     """The metadata of the relationships of one triple, merged; evidence under `provenance`."""
     records = [
         from_properties({key: from_driver(value) for key, value in properties.items()})
         for properties in relationships
     ]
-    return with_evidence(merge_edges(records), ())
+    return with_evidence(merge(records), ())
 
 
 # --- values of the driver -------------------------------------------------------

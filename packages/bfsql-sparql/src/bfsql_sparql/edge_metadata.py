@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, TypeAlias
 
 from bfsql import call
-from bfsql.models import Metadata, Omission, Triple, evidence_items, merge_edges
+from bfsql.models import Metadata, Omission, Triple, evidence_items
 from bfsql.models.merge import merge_metadata, merged_from
 from bfsql.models.rdf import Literal, value_of
 from bfsql.models.rdf_statements import (
@@ -53,6 +53,7 @@ class EdgeMetadata:
         self._batches = batches
         self._mapping = store.mapping
         self._limit = store.settings.page_size + 1
+        self._time_keys = store.settings.time_keys
 
     async def of(
         self, edges: Collection[Triple], keys: Collection[str] | None = None
@@ -82,7 +83,7 @@ class EdgeMetadata:
             records = [
                 record for form in found for triple in some for record in form.get(triple, ())
             ]
-            metadata[edge] = merge_edges(records) if records else {}
+            metadata[edge] = self._time_keys.merge(edge[1])(records) if records else {}
         return metadata
 
     async def evidence(self, node: str) -> list[dict[str, Any]] | None:

@@ -35,6 +35,7 @@ from bfsql.cli.show import setting_lines
 from bfsql.cli.splice import Unreadable
 from bfsql.errors import BfsqlError, ToolError, listing
 from bfsql.models import Outline, Property
+from bfsql.models.valid_time import proposed_time_keys
 from bfsql.plugins import Proposal, hook_states, states
 from bfsql.settings import UnreadableFile, spelled
 
@@ -249,6 +250,17 @@ async def _graph(
     if outline.tables:
         lines = reading_table(outline.tables, width=71)
         yield Finding("ok", "tables", "how they were read by their keys", "\n".join(lines))
+    properties = {**outline.node_properties, **outline.edge_properties}
+    for owner, known in () if graph.db.time_keys else properties.items():
+        if keys := proposed_time_keys(one.name for one in known):
+            names = " and ".join((*keys.valid_from, *keys.valid_until))
+            yield Finding(
+                "ok",
+                "dates",
+                f"{names} of {owner} may say when facts hold",
+                f"With {keys.options}, questions can be about a day (at).",
+            )
+            break
     nameless = [
         type_
         for type_, known in outline.node_properties.items()

@@ -22,6 +22,7 @@ from typing import Any
 from bfsql.errors import SourceError
 from bfsql.loading.intake import EXAMPLES
 from bfsql.models.load import LoadReport, SourceAccount
+from bfsql.models.valid_time import proposed_time_keys
 from bfsql.sources.fields import is_label, texts
 from bfsql.sources.files import guarded
 from bfsql.sources.headers import OBJECT, SUBJECT, EdgeColumns, NodeColumns, listed, value_or_none
@@ -68,6 +69,17 @@ def add_advice(
                 _references(account, samples.get(account.name, {}), report.actual_ids, ids)
             else:
                 _edges(account, table, table.columns, report, file=file)
+
+
+def propose_dates(sources: Iterable[SourceAccount]) -> None:
+    """Enter into an account the columns that may say from and until when its facts hold."""
+    for account in sources:
+        columns = (one.name for one in account.columns if one.meaning == "metadata")
+        if keys := proposed_time_keys(columns):
+            account.note(
+                f"{' and '.join((*keys.valid_from, *keys.valid_until))} may be the dates of "
+                f"facts: with {keys.options}, questions can be about a day (at)"
+            )
 
 
 def _rows(table: AnyTable, most: int | None = 1_000) -> Iterator[Mapping[str, Any]]:

@@ -11,6 +11,7 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import replace
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from bfsql.errors import LoadRefused, StoreError
@@ -18,8 +19,9 @@ from bfsql.loading.intake import check_graph
 from bfsql.loading.staging import JSON, Codec, Staging, staged
 from bfsql.models.load import REPLACING, LoadOptions, LoadReport
 from bfsql.models.records import GraphRecord
+from bfsql.settings import BackendSettings
 
-S = TypeVar("S")
+S = TypeVar("S", bound=BackendSettings)
 Step: TypeAlias = tuple[Iterator[Any], Callable[[Any], Awaitable[int]]]
 """Batches, which are made in a thread, and what writes one and returns the number of its items."""
 
@@ -46,7 +48,8 @@ class GraphWriter(ABC, Generic[S]):
     """All records, once they are read."""
 
     def __init__(self, settings: S, options: LoadOptions) -> None:
-        self.settings, self.options = settings, options
+        self.settings = settings
+        self.options = replace(options, time_keys=settings.time_keys)
         self.clearing = self._under_way = False
         self._total, self._written = (0, 0), [0, 0]  # nodes, and edges
 

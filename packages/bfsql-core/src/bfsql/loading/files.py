@@ -10,7 +10,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bfsql.errors import ConfigurationError, LoadRefused, SourceError
-from bfsql.loading.advice import NodeTables, add_advice, unread_references, with_typed_ends
+from bfsql.loading.advice import (
+    NodeTables,
+    add_advice,
+    propose_dates,
+    unread_references,
+    with_typed_ends,
+)
 from bfsql.loading.intake import MAX_REFUSALS, check_graph
 from bfsql.loading.staging import StagedEdge, StagedNode, staged
 from bfsql.models.load import (
@@ -81,7 +87,10 @@ async def fill(plugin: BackendPlugin, settings: BackendSettings, reading: Readin
         )
     load_records = _with_options(plugin.load, reading.how)
     try:
-        return reading.completed(await load_records(settings, reading.records, reading.how))
+        report = reading.completed(await load_records(settings, reading.records, reading.how))
+        if not settings.time_keys:
+            propose_dates(report.sources)
+        return report
     finally:
         reading.close()
 

@@ -43,7 +43,14 @@ from bfsql.loading.intake import (
 )
 from bfsql.models.json_values import decode, encode
 from bfsql.models.load import LoadOptions, LoadReport
-from bfsql.models.merge import Item, created_node, evidence_items, merge_edges, with_evidence
+from bfsql.models.merge import (
+    EdgeMerge,
+    Item,
+    created_node,
+    evidence_items,
+    merge_edges,
+    with_evidence,
+)
 from bfsql.models.records import EdgeRecord, EvidenceRecord, GraphRecord, NodeRecord
 
 IDS_IN_MEMORY = 500_000
@@ -465,7 +472,8 @@ class Staging:
         decode = self._codec.decode
         for _, group in groupby(self.connection.execute(query), itemgetter(0, 1, 2)):
             first = next(group)
-            merging: Merging[dict[str, Any]] = Merging(merge_edges if merge else None)
+            combine = self._merge_of(first) if merge else None
+            merging: Merging[dict[str, Any]] = Merging(combine)
             count = length = 0
             passages: dict[Any, None] = {}
             for row in chain([first], group):
@@ -483,11 +491,19 @@ class Staging:
 
     def merge_group(self, group: EdgeGroup) -> tuple[dict[str, Any], list[Item]]:
         """The metadata of an edge and the items of its evidence, both counted."""
-        metadata = with_evidence(merge_edges(group.records), group.passages)
+        metadata = with_evidence(self._merge_of(group.row)(group.records), group.passages)
         items = evidence_items(("", "", ""), metadata)
         self.report.duplicate_edges += group.number - 1
         self.report.evidence += len(items)
         return metadata, items
+
+    def _merge_of(self, row: Sequence[Any]) -> EdgeMerge:
+        """Merges the records of an edge, and keeps the periods of those that differ in them."""
+        keys = self._options.time_keys
+        if not keys:
+            return merge_edges
+        name = self.connection.execute("SELECT name FROM predicate WHERE p = ?", (row[1],))
+        return keys.merge(*name.fetchone())
 
     def _merged_edges(self) -> Iterator[tuple[Any, ...]]:
         number = self._number("SELECT count(*) FROM unfinished")

@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 import math
 import unicodedata
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from heapq import heappop, heappush
 from itertools import chain, islice
 from operator import itemgetter
@@ -34,6 +34,8 @@ ITEM_FIELDS = ("document_id", "section", "text_span", "confidence")
 """The fields of an item that `describe_entity` shows after its triple (`protocol.md` 16)."""
 
 Item = dict[str, Any]
+EdgeMerge: TypeAlias = Callable[[Sequence[Mapping[str, Any]]], dict[str, Any]]
+"""Makes one mapping of several that describe the same triple."""
 
 _FEW = 32
 """Most items of one text that are compared one by one; and most fields of the further ones, and

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
@@ -12,7 +14,7 @@ from typing import Any, NamedTuple
 
 from bfsql.errors import ToolError, bad_value
 from bfsql.models.comparison import Moment, end_of, moment_in, scalars, shown_as, start_of
-from bfsql.models.merge import merge_edges
+from bfsql.models.merge import EdgeMerge, merge_edges
 from bfsql.models.quotation import excerpt, plain, quoted
 from bfsql.models.records import Metadata, Node
 
@@ -64,6 +66,12 @@ class TimeKeys:
         names = [name.split(".") for name in (*self.valid_from, *self.valid_until)]
         return frozenset((PERIODS, *(".".join(n[at:]) for n in names for at in range(len(n)))))
 
+    @property
+    def options(self) -> str:
+        """As options of a command."""
+        ends = (("--valid-from", self.valid_from), ("--valid-until", self.valid_until))
+        return " ".join(f"{flag} {shlex.quote(name)}" for flag, some in ends for name in some)
+
     def texts(self, owner: str, known: Metadata) -> list[str]:
         """The periods of a fact as `FROM..UNTIL`, by its predicate or type and its metadata."""
         if several := [str(one) for one in scalars(known.get(PERIODS)) if ".." in str(one)]:
@@ -71,7 +79,7 @@ class TimeKeys:
         ends = [_text(names, owner, known) for names in (self.valid_from, self.valid_until)]
         return ["..".join(ends)] if any(ends) else []
 
-    def merge(self, predicate: str) -> Callable[[Sequence[Mapping[str, Any]]], dict[str, Any]]:
+    def merge(self, predicate: str) -> EdgeMerge:
         """`merge_edges` for a predicate, which keeps the periods of records that differ in them."""
 
         def merged(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -85,6 +93,22 @@ class TimeKeys:
 
 
 NO_TIME_KEYS = TimeKeys()
+
+_PAIRS = (
+    *(("validfrom", "validto"), ("validfrom", "validuntil"), ("validat", "invalidat")),
+    *(("startdate", "enddate"), ("datefrom", "dateto"), ("fromdate", "todate"), ("start", "end")),
+    *(("since", "until"), ("from", "until"), ("begin", "end"), ("hired", "left"), ("since", "")),
+)
+"""Names of two properties, without case and separators, that say from and until when."""
+
+
+def proposed_time_keys(names: Iterable[str]) -> TimeKeys:
+    """The properties among some that are spelt like those of the dates of facts."""
+    spelt = {re.sub(r"[\W_]", "", name).casefold(): name for name in names}
+    for start, end in _PAIRS:
+        if start in spelt and (not end or end in spelt):
+            return TimeKeys([spelt[start]], [spelt[end]] if end else [])
+    return NO_TIME_KEYS
 
 
 class TimeJudge:

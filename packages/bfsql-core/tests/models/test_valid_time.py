@@ -1,0 +1,23 @@
+"""Which properties look like the dates of facts."""
+
+import pytest
+
+from bfsql.models.valid_time import proposed_time_keys
+
+
+@pytest.mark.parametrize(
+    ("names", "options"),
+    [
+        (["name", "valid_from", "valid_to"], "--valid-from valid_from --valid-until valid_to"),
+        (["Start Date", "endDate"], "--valid-from 'Start Date' --valid-until endDate"),
+        (["SINCE", "until", "x"], "--valid-from SINCE --valid-until until"),
+        (["since"], "--valid-from since"),
+        (["start", "x"], ""),
+        (["end", "until"], ""),
+        ([], ""),
+    ],
+)
+def test_a_pair_that_is_spelt_like_dates_is_proposed(names, options):
+    keys = proposed_time_keys(names)
+    assert keys.options == options
+    assert bool(keys) == bool(options)
