@@ -21,7 +21,7 @@ from bfsql.integers import (
     ResolvedNode,
     Ring,
 )
-from bfsql.models import EdgeDirection, PropertyCondition
+from bfsql.models import EdgeDirection, Metadata, PropertyCondition
 from bfsql.models.json_values import distinct_texts
 from bfsql.models.name_keys import NameKeys
 from bfsql.models.valid_time import PERIODS, TimeKeys
@@ -58,8 +58,8 @@ class Schema(NamedTuple):
     properties: Properties
     name_keys: NameKeys
     time_keys: TimeKeys
-    periods: Sequence[Sequence[str]]
-    """Periods of edges by the number beside their entries."""
+    periods: Sequence[tuple[str, Metadata]]
+    """What the numbers of periods mean, as a judge reads it; empty without a mapping."""
 
     @classmethod
     def read(cls, reader: sqlite3.Connection) -> Schema:
@@ -73,7 +73,7 @@ class Schema(NamedTuple):
         keys = (
             NameKeys(*queries.name_keys(reader)),
             queries.time_keys(reader),
-            queries.periods(reader),
+            [("", {PERIODS: texts}) for texts in queries.periods(reader)],
         )
         return cls(types, predicates, numbers, edges, Properties.of(reader), *keys)
 
@@ -190,8 +190,7 @@ class SqliteIntegerGraph(IntegerGraph):
         if not periods or {*keys} != self._schema.time_keys.keys:
             return None
         edges.codes = len(periods)
-        rows = [("", {PERIODS: texts}) for texts in periods]
-        return SqliteIntegerGraph(self._pool, self._schema._replace(edges=edges)), rows
+        return SqliteIntegerGraph(self._pool, self._schema._replace(edges=edges)), periods
 
     def filters_exactly(self, condition: PropertyCondition) -> bool:
         """True: `nodes` judges every condition."""

@@ -13,6 +13,10 @@ from bfsql.models.valid_time import TimeKeys
 from bfsql_sqlite.adjacency import Adjacency
 from bfsql_sqlite.edge_tables import ENTRIES, rows_of
 
+MOST = 1 << 24
+"""Most pairs of a period and a predicate: they are one integer of 32 bits, and the periods are read
+when the file is opened. With more, a view reads the records of edges."""
+
 
 def write_codes(graph: sqlite3.Connection, time_keys: TimeKeys, predicates: Sequence[str]) -> None:
     """Write the table `period`, in whose rows each entry has a number, and what the numbers mean.
@@ -30,6 +34,8 @@ def write_codes(graph: sqlite3.Connection, time_keys: TimeKeys, predicates: Sequ
     for e, text in graph.execute("SELECT e, metadata FROM edge"):
         owner = predicates[every.predicates[e]]
         leaving[e] = texts[encode(time_keys.texts(owner, decode(text)))]
+    if len(texts) * len(predicates) > MOST:
+        return
     entering = leaving[np.lexsort(every)]  # by object, predicate and subject
     for first, codes in ((0, leaving), (rows_of(len(leaving), ENTRIES), entering)):
         rows = np.pad(codes, (0, -len(codes) % ENTRIES)).reshape(-1, ENTRIES)

@@ -66,6 +66,8 @@ class ViewColumns(ForwardingIntegerGraph):
         """What was read, with the number of the verdict beside that of the predicate."""
         self._hidden = np.zeros(0, np.int8)
         """By handle: 1 of a hidden node, -1 of a visible one, 0 if it has not been judged."""
+        self._of_rows = np.zeros(0, np.int32)
+        """By row of the graph: the number of its verdict plus 1, 0 if it has not been judged."""
 
     @property
     def verdicts(self) -> dict[Verdict, int]:
@@ -104,7 +106,7 @@ class ViewColumns(ForwardingIntegerGraph):
                     numbers = self._judged(*await self._read(whole, predicates, names))
                 else:
                     codes, predicates = np.divmod(whole.predicates, len(self.predicate_names))
-                    numbers = self._judged(codes, rows)
+                    numbers = self._judged_once(codes, rows)
                 ring = whole._replace(predicates=predicates)
                 self._edges.append(ring._replace(predicates=predicates * KINDS + numbers))
                 ring = marked(ring, np.array([one for one, _ in self._verdicts]).take(numbers))
@@ -149,6 +151,16 @@ class ViewColumns(ForwardingIntegerGraph):
                     if codes[-1] == len(rows):
                         rows.append((names[row[0]], dict(zip(values, row[1:], strict=True))))
         return np.array(codes, np.int32), rows
+
+    def _judged_once(self, codes: IntArray, rows: Sequence[tuple[str, Metadata]]) -> IntArray:
+        """The same of rows that are those of the whole graph, each of which is judged once."""
+        self._of_rows = grown(self._of_rows, len(rows))
+        new = distinct_numbers(codes[self._of_rows.take(codes) == 0])
+        known = self._judged(
+            np.arange(len(new), dtype=np.int32), [rows[code] for code in new.tolist()]
+        )
+        self._of_rows[new] = known + 1
+        return self._of_rows.take(codes) - 1
 
     def _judged(self, codes: IntArray, rows: Sequence[tuple[str, Metadata]]) -> IntArray:
         """The numbers of the verdicts on rows, by the place of each one's."""
