@@ -355,6 +355,11 @@ BACKENDS: dict[str, type[GraphDbInterface]] = {
             lambda right, _, ids, keys=None: right(ids, keys and sorted(keys)[:1])
         )
     ),
+    "valid-time: Leaves out one of several properties of an edge that are requested.": memory(
+        metadata_for_edges_batch=around(
+            lambda right, _, edges, keys=None: right(edges, keys and sorted(keys)[:1])
+        )
+    ),
     "edge-metadata-keys: Returns the values of single keys as text.": memory(
         metadata_for_edges_batch=around(metadata.as_text)
     ),

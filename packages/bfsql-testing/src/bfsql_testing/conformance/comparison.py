@@ -41,8 +41,8 @@ class Reference:
     def __init__(self, db: GraphDbInterface, records: Sequence[GraphRecord]) -> None:
         default = "provenance_for_node" not in Abilities.of(db).methods
         self._kind = PlainReference if default else MemoryBackend
-        self._records = records
-        content = hashlib.sha256(repr(records).encode(errors="surrogatepass"))
+        self._records, self._time_keys = records, db.time_keys
+        content = hashlib.sha256(repr((records, db.time_keys)).encode(errors="surrogatepass"))
         self._outcomes = _outcomes(self._kind, content.digest())
         self._opened = AsyncExitStack()
         self._graph: Graph | None = None
@@ -60,7 +60,7 @@ class Reference:
         request = f"{tool}({arguments!r})"
         if request not in self._outcomes:
             if self._graph is None:
-                opening = open_graph(self._kind(self._records))
+                opening = open_graph(self._kind(self._records, self._time_keys))
                 self._graph = await self._opened.enter_async_context(opening)
             self._outcomes[request] = await outcome(self._graph, tool, arguments)
         return self._outcomes[request]

@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from bfsql.abc import ForwardingBackend, GraphDbInterface
-from bfsql.models import Metadata, Triple
+from bfsql.models import EdgeRecord, GraphRecord, Metadata, NodeRecord, Triple
+from bfsql.models.valid_time import TimeKeys
 from bfsql_testing.conformance.answers import SAME_BYTES
 from bfsql_testing.conformance.comparison import same_either_way
 from bfsql_testing.conformance.graphs import laboratory
@@ -51,6 +52,41 @@ CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
 """The calls over the laboratory graph."""
 
 
+_DATES: tuple[dict[str, Any], ...] = (
+    {},
+    {"since": "2010"},
+    {"until": "2012-01"},
+    {"since": "2010-05-01", "until": "2012-06-15"},
+    {"since": "2013", "until": "2011"},
+    {"since": "soon", "until": "2009-12-31"},
+)
+CALLS_AT_A_TIME: tuple[tuple[str, dict[str, Any]], ...] = tuple(
+    (tool, {**arguments, "at": at})
+    for at in ("2012-06-14", "2010..2011", "..2009")
+    for tool, arguments in (
+        ("bfs_query", {"seeds": ["f:1"], "max_hops": 2}),
+        ("bfs_query", {"seeds": ["f:1"], "path": ["-->", "--"], "measure": ["count 1"]}),
+        ("bfs_query", {"seeds": ["Fact:*"], "sort_by": "-degree", "limit": 5}),
+        ("intersect_subgraphs", {"seeds": ["f:1", "f:4"], "k": 2}),
+        ("describe_entity", {"id": "f:1"}),
+    )
+)
+"""Calls over facts with dates, at a day, in a period, and before a day."""
+
+
+def dated() -> list[GraphRecord]:
+    """Facts that lead to each other, of which some begin and end."""
+    facts: list[GraphRecord] = [
+        NodeRecord(f"f:{n}", "Fact", {"name": f"fact {n}", **(_DATES[n % 6] if n % 4 == 2 else {})})
+        for n in range(12)
+    ]
+    return facts + [
+        EdgeRecord(f"f:{n}", "leads_to", f"f:{(5 * n + k) % 12}", _DATES[(n + k) % 6])
+        for n in range(12)
+        for k in (1, 2)
+    ]
+
+
 class _WholeOnly(ForwardingBackend):
     """A backend that only returns whole rings and whole metadata, in strings."""
 
@@ -84,3 +120,15 @@ async def asking_bytes(trial: Trial) -> None:
     records = trial.storable(laboratory())
     async with trial.filled(records) as db:
         await same_either_way(db, records, _WholeOnly(db), "filters", CALLS)
+
+
+@filling_rule(
+    "protocol 40: facts that do not hold at a time are not there",
+    "at gives the bytes of the reference, where properties have the dates of facts",
+)
+async def valid_time(trial: Trial) -> None:
+    """Dates of several precisions, open ends, ends before the start, and a date that is none."""
+    records = trial.storable(dated())
+    async with trial.filled(records) as db:
+        db.time_keys = TimeKeys(("since",), ("until",))
+        await same_either_way(db, records, _WholeOnly(db), "filters", CALLS_AT_A_TIME)
