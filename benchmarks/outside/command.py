@@ -137,8 +137,10 @@ async def run(
     return sums
 
 
-async def answered(tools: SixTools, question: OutsideQuestion, f1s: dict[int, float]) -> Outcome:
-    """Answer a question by its plan; F1 of its values is kept by the id of the outcome."""
+async def answered(
+    tools: SixTools, question: OutsideQuestion, f1s: dict[int, float] | None = None
+) -> Outcome:
+    """Answer a question by its plan; F1 of its values goes into `f1s` by the id of the outcome."""
     before = len(tools.calls)
     f1 = of_values = 0.0
     try:
@@ -149,7 +151,8 @@ async def answered(tools: SixTools, question: OutsideQuestion, f1s: dict[int, fl
         wrong = f"{type(error).__name__}: {error}"
     told = None if wrong is None else f"{question.kind.name} {question.id}: {question.text} {wrong}"
     outcome = Outcome(question.kind.name, tuple(tools.calls[before:]), told, f1)
-    f1s[id(outcome)] = of_values
+    if f1s is not None:
+        f1s[id(outcome)] = of_values
     return outcome
 
 

@@ -26,8 +26,8 @@ BROKEN = {
     "class plugin:\n    @hookimpl\n    async def watch_call(self): ...": "has to be a plain funct",
 }
 HEAD = "from bfsql.plugins import hookimpl\n"
-KIT = "testing"
-"""The conformance kit, which the tests need, adds its commands as a hook plugin."""
+OURS = ("federation", "testing")
+"""Distributions of the project that add commands as hook plugins."""
 
 
 @pytest.mark.parametrize("source", BROKEN)
@@ -38,7 +38,7 @@ async def test_a_broken_plugin_is_reported_and_stops_no_other(source, site, secr
     install_hooks(site, "bfsql-good", good="bfsql_test_support.hooks:Watcher")
     async with bfsql.open_graph(secretive) as graph:
         hooks = [plugin.name for plugin in graph._operations._hooks.plugins]
-        assert hooks == ["good", KIT]
+        assert hooks == sorted(["good", *OURS])
         assert (await graph.describe_entity("n:0")).text
     [sentence] = caplog.messages
     assert sentence.startswith("The hook plugin 'broken' of bfsql-broken is skipped: ")
@@ -66,7 +66,7 @@ def test_pluggy_is_imported_only_where_a_hook_plugin_is_installed(site):
         "every = distributions.entry_points()\n"
         "class Without:\n"
         "    def select(self, group):\n"
-        f"        return [e for e in every.select(group=group) if e.name != {KIT!r}]\n"
+        f"        return [e for e in every.select(group=group) if e.name not in {OURS!r}]\n"
         "distributions.entry_points = Without\n"
         "async def ask():\n"
         "    async with bfsql.open_graph(bfsql.MemoryBackend([])) as graph:\n"
@@ -122,7 +122,8 @@ def test_a_declared_command_is_listed_called_and_suggested(waving):
     assert waving.invoke(command, "wave").stdout == "hello\n"
     told = waving.invoke(command, "--help").stdout.partition("Commands of hook plugins:")[2]
     section = told.strip("\n").partition("\n\n")[0]
-    assert [line.split()[0] for line in section.splitlines()] == ["wave", "nowhere", "odd"]
+    listed = [line.split()[0] for line in section.splitlines()]
+    assert listed == ["federation", "wave", "nowhere", "odd"]
     assert "Did you mean wave?" in waving.invoke(command, "wafe").stderr
 
 

@@ -82,7 +82,8 @@ async def test_a_name_that_several_share_and_a_time_decide_nothing():
     shared, quoted, at = await verdicts("Twin -knows-> p:1\np:1 -is a-> `Twin`\np:1 --> f:1 @ 2024")
     assert {one.verdict for one in (shared, quoted, at)} == {"undecided"}
     assert [entity.id for entity in shared.entities] == ["t:1", "t:2"]
-    assert (shared.reason, '"at"' in at.reason) == (quoted.reason, True)
+    assert shared.reason == quoted.reason
+    assert at.reason.startswith("at: nobody has said which properties of this graph have the dates")
 
 
 @case_table(

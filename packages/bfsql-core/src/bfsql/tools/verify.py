@@ -125,7 +125,10 @@ class Verifier:
             with self._scope(), self._errors():
                 facts = await self._facts(await self._claim(text))
         except ToolError as error:
-            outcome = "unreadable" if error.kind == "bad_value" else "undecided"
+            # Nobody has said when facts hold, which no other spelling of the claim would change.
+            timeless = error.argument == "at" and not self._db.time_keys
+            is_wrong = error.kind == "bad_value" and not timeless
+            outcome = "unreadable" if is_wrong else "undecided"
             facts = {"verdict": outcome, "reason": str(error)}
         return Verdict(line=line, claim=clean_text(text), **facts)
 
