@@ -123,6 +123,10 @@ class FederationBackend(BatchGraphDb):
         spellings = self.identifiers.spellings
         return [own for one in ids for own in spellings(one) if member.may_have(own)]
 
+    def _spellings(self, members: Iterable[Member], ids: Sequence[str]) -> dict[Member, list[str]]:
+        """The same by graph, of those that may know any of them."""
+        return {one: own for one in members if (own := self._spelt(one, ids))}
+
     # --- nodes --------------------------------------------------------------
 
     async def get_nodes_batch(self, ids: Sequence[str]) -> list[Node]:
@@ -150,10 +154,8 @@ class FederationBackend(BatchGraphDb):
             known: A graph, and the entities that it has.
         """
         told = {} if known is None else {known[0].name: known[1]}
-        asked = [one for one in self.members if one.name not in told and self._spelt(one, ids)]
-        for member, nodes in await each(
-            asked, lambda one: one.db.get_nodes_batch(self._spelt(one, ids))
-        ):
+        asked = self._spellings([one for one in self.members if one.name not in told], ids)
+        for member, nodes in await each(asked, lambda one: one.db.get_nodes_batch(asked[one])):
             told[member.name] = list(nodes)
         types: dict[str, str] = {}
         for member in self.members:
@@ -206,10 +208,8 @@ class FederationBackend(BatchGraphDb):
         """What all graphs say of some entities."""
         asked = None if keys is None else [*keys, *({"name"} if "synonyms" in keys else ())]
         canonical = list(dict.fromkeys(map(self.identifiers.canonical, ids)))
-        told = await each(
-            [one for one in self.members if self._spelt(one, canonical)],
-            lambda one: one.db.metadata_for_nodes_batch(self._spelt(one, canonical), asked),
-        )
+        spelt = self._spellings(self.members, canonical)
+        told = await each(spelt, lambda one: one.db.metadata_for_nodes_batch(spelt[one], asked))
         described: defaultdict[str, list[tuple[Member, str, Metadata]]] = defaultdict(list)
         for member, records in told:
             for own, metadata in records.items():
