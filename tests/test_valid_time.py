@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pydantic import SecretStr
 
 from bfsql import Graph, open_graph
 from bfsql.errors import ToolError
@@ -20,6 +21,8 @@ from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, NodeRecord
 from bfsql.models.valid_time import TimeKeys
 from bfsql_neo4j import Neo4jSettings
 from bfsql_neo4j.load.loader import load_graph as load_neo4j
+from bfsql_postgres import PostgresSettings
+from bfsql_postgres.load.loader import load_graph as load_postgres
 from bfsql_sparql import SparqlSettings
 from bfsql_sparql.load.loader import load_graph as load_sparql
 from bfsql_sqlite import SqliteSettings, load_graph
@@ -250,7 +253,7 @@ async def test_at_on_servers(
     assert answered > 40
 
 
-TERMS = [
+TERMS: list[GraphRecord] = [
     NodeRecord("p1", "Person", {"name": "Ada"}),
     NodeRecord("c1", "City", {"name": "Lorvale"}),
     EdgeRecord("p1", "p", "c1", {"since": "2008", "until": "2012"}),
@@ -259,20 +262,29 @@ TERMS = [
 MAPPING: dict[str, Any] = {"valid_from": ["since"], "valid_until": ["until"]}
 
 
-@pytest.mark.parametrize("store", ["neo4j_server", "oxigraph"])
+@pytest.mark.parametrize("store", ["neo4j_server", "oxigraph", "postgres"])
 async def test_an_edge_of_several_records_has_their_periods_on_a_server(
     store: str, request: pytest.FixtureRequest
 ) -> None:
     server = request.getfixturevalue(store)
-    if store == "neo4j_server":
+    if store == "postgres":
+        async with server.database() as database:
+            dsn = SecretStr(database.owner_url)
+            await load_postgres(PostgresSettings(dsn=dsn, **MAPPING), TERMS)
+            await assert_periods("postgres", dsn=database.reader_url)
+    elif store == "neo4j_server":
         await load_neo4j(Neo4jSettings(uri=server.uri, **MAPPING), TERMS)
-        where = {"backend": "neo4j", "uri": server.uri}
+        await assert_periods("neo4j", uri=server.uri)
     else:
         server.clear()
         there = {"endpoint": server.query_url, "update_endpoint": server.update_url}
         await load_sparql(SparqlSettings(**there, **MAPPING), TERMS)
-        where = {"backend": "sparql", "endpoint": server.query_url}
-    async with open_graph(where.pop("backend"), **where, **MAPPING) as graph:
+        await assert_periods("sparql", endpoint=server.query_url)
+
+
+async def assert_periods(backend: str, **where: Any) -> None:
+    """The edge of `TERMS` holds in both of its periods, and not between them."""
+    async with open_graph(backend, **where, **MAPPING) as graph:
         for at, number in (("2009", 1), ("2013", 0), ("2017", 1)):
             found = await graph.bfs_query("p1", 1, at=at)
             assert found.content["edge_count"] == number, (at, found.text)

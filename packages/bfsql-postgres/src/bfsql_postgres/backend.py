@@ -6,6 +6,7 @@ import logging
 import os
 from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import repeat
 from typing import Any, Self
@@ -126,6 +127,7 @@ class PostgresBackend(BatchGraphDb):
         if any("left out" in sentence for sentence in proposal.left_out):
             caution += " Some tables are not in this graph: bfsql doctor lists them."
         _warn_of_slowness(layout, by_meaning=fitting is not None)
+        layout = replace(layout, time_keys=settings.time_keys)
         return cls(pool, layout, fitting, caution, schema_timeout=settings.schema_timeout)
 
     async def ping(self) -> None:

@@ -13,9 +13,9 @@ from bfsql import call, workers
 from bfsql.abc import chunks
 from bfsql.memory_account import COPIES
 from bfsql.models.merge import (
+    EdgeMerge,
     evidence_items,
     joined_synonyms,
-    merge_edges,
     merge_node_records,
     merged_from,
     with_evidence,
@@ -54,6 +54,7 @@ class MetadataReader:
         self._edges: RowsOf = lru_cache(50)(partial(queries.edge_metadata, layout))
         self._provenance = queries.provenance(layout)
         self._edge_tables = len(layout.edges)
+        self._merge_of = layout.time_keys.merge
 
     async def of_nodes(
         self, ids: Sequence[str], values: Sequence[Any], keys: Collection[str] | None = None
@@ -164,7 +165,10 @@ class MetadataReader:
         for triple, row, metadata in zip(triples, rows, items_of(rows, source), strict=True):
             of_edges = row[source.start - 1] < self._edge_tables
             (own if of_edges else items)[triple].append(metadata)
-        return {triple: _merged_edge(some, items.get(triple, ())) for triple, some in own.items()}
+        return {
+            triple: _merged_edge(some, items.get(triple, ()), self._merge_of(triple[1]))
+            for triple, some in own.items()
+        }
 
 
 def _fitting_sizes(row: Sequence[Any], source: queries.Rows, most: int, label: str) -> int:
@@ -322,7 +326,7 @@ _SENTENCE = "sentence"
 """Key of the text in the pipeline's own passages."""
 
 
-def _merged_edge(rows: Sequence[Item], items: Sequence[Item]) -> Item:
+def _merged_edge(rows: Sequence[Item], items: Sequence[Item], merge: EdgeMerge) -> Item:
     """Metadata of one edge: its rows merged, and the passages from all sources in one list."""
     if len(rows) == 1 and not items and "provenance" not in rows[0]:
         return rows[0]
@@ -330,7 +334,7 @@ def _merged_edge(rows: Sequence[Item], items: Sequence[Item]) -> Item:
     for row in rows:
         if "provenance" in row:
             passages += _own_passages(row)
-    merged = merge_edges(rows) if len(rows) > 1 else rows[0]
+    merged = merge(rows) if len(rows) > 1 else rows[0]
     have = merged.get("provenance")
     if have is None and len(passages) == 1:
         return {**merged, "provenance": passages}

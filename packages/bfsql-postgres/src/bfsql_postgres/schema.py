@@ -16,6 +16,7 @@ from typing import Any, Literal, NamedTuple
 from pydantic_core import from_json
 
 from bfsql.models.name_keys import ANY_TYPE, NameKeys
+from bfsql.models.valid_time import NO_TIME_KEYS, TimeKeys
 
 # --- what the database has ---------------------------------------------------
 
@@ -422,6 +423,8 @@ class Layout:
     mentions: Mentions | None = None
     uniform: frozenset[str] = frozenset()
     """The prefixes whose keys are of the same kind wherever they are."""
+    time_keys: TimeKeys = NO_TIME_KEYS
+    """The properties that say when facts hold."""
 
     @cached_property
     def ids(self) -> Mapping[str, Id]:
