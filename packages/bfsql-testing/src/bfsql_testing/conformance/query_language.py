@@ -66,7 +66,7 @@ CALLS_AT_A_TIME: tuple[tuple[str, dict[str, Any]], ...] = tuple(
     for tool, arguments in (
         ("bfs_query", {"seeds": ["f:1"], "max_hops": 2}),
         ("bfs_query", {"seeds": ["f:1"], "path": ["-->", "--"], "measure": ["count 1"]}),
-        ("bfs_query", {"seeds": ["Fact:*"], "sort_by": "-degree", "limit": 5}),
+        ("bfs_query", {"seeds": ["f:1", "f:4"], "sort_by": "-degree", "limit": 5}),
         ("intersect_subgraphs", {"seeds": ["f:1", "f:4"], "k": 2}),
         ("describe_entity", {"id": "f:1"}),
     )
