@@ -263,7 +263,8 @@ def _wrong(option: Option, raw: Any, origin: str, reason: str) -> str:
     if option.secret:
         return _capital(f"{origin} cannot be used: {reason}.")
     text = hide_secrets(raw) if isinstance(raw, str) else spelled(raw)
-    return _capital(f"{origin} is {shorten(text, 80)!r}: {reason}.")
+    stop = "" if reason.endswith("?") else "."
+    return _capital(f"{origin} is {shorten(text, 80)!r}: {reason}{stop}")
 
 
 def _capital(text: str) -> str:
