@@ -2,10 +2,12 @@
 
 from contextlib import asynccontextmanager
 
+import pytest
+
 from bfsql import MemoryBackend
-from bfsql.models import NodeRecord
+from bfsql.models import NodeRecord, PropertyCondition
 from bfsql_federation import FederationBackend, Identifiers, Member
-from bfsql_test_support.backends.columns import ColumnsOverMemory
+from bfsql_test_support.backends.columns import ColumnsOverMemory, PlainColumns
 from bfsql_test_support.suites.conformance import trying
 from bfsql_testing import BackendSuite
 
@@ -54,3 +56,37 @@ class TestThreeGraphs(BackendSuite):
 class TestThreeGraphsInColumns(BackendSuite):
     def backend_with(self, records):
         return federated(map(ColumnsOverMemory, parts(records)))
+
+
+class WithoutComparison(ColumnsOverMemory):
+    """A store that compares nothing, and refuses what it does not know."""
+
+    class kind(PlainColumns):  # noqa: N801 - a value of the class above
+        async def nodes(self, entity_types=None, conditions=()):
+            assert not conditions
+            async for batch in super().nodes(entity_types, conditions):
+                yield batch
+
+    def knows_operator(self, operator):
+        return False
+
+    async def nodes_stream(self, *, entity_types=None, conditions=()):
+        assert not conditions
+        async for batch in super().nodes_stream(entity_types=entity_types, conditions=conditions):
+            yield batch
+
+
+@pytest.mark.parametrize("in_columns", [True, False])
+async def test_a_store_gets_only_the_operators_that_it_knows(in_columns, monkeypatch):
+    # What a store raises would be a gap in the answer; here it fails the test.
+    monkeypatch.setattr(Member, "report", lambda _, failure: pytest.fail(str(failure)))
+    records = [NodeRecord("a", "Drug", {"year": 1899}), NodeRecord("b", "Drug")]
+    async with federated([WithoutComparison(records)]) as db:
+        dated = [PropertyCondition("year", "=", ("1899",))]
+        if in_columns:
+            batches = db.columns().nodes(["Drug"], dated)
+            found = [i async for one in batches for i in await db.columns().ids(one.handles)]
+        else:
+            batches = db.nodes_stream(entity_types=["Drug"], conditions=dated)
+            found = [node.id async for batch in batches for node in batch]
+    assert found == ["a", "b"]

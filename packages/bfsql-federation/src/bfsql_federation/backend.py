@@ -179,11 +179,9 @@ class FederationBackend(BatchGraphDb):
         sure = conditions_of_one(conditions)
 
         async def nodes(member: Member) -> AsyncGenerator[tuple[Member, list[Node]]]:
-            known = next((one for one in sure if member.db.knows_operator(one.operator)), None)
-            types = member.types.own(entity_types) if known is None else None
-            stream = member.db.nodes_stream(
-                entity_types=types, conditions=[] if known is None else [known]
-            )
+            known = member.first_known(sure)
+            types = None if known else member.types.own(entity_types)
+            stream = member.db.nodes_stream(entity_types=types, conditions=known)
             async with aclosing(member.read(stream)) as batches:
                 async for batch in batches:
                     yield member, list(batch)

@@ -58,12 +58,14 @@ class JoinedNumbers:
         type_names: The types.
         predicate_names: The predicates.
         types: The number of the type of each handle.
+        members: The numbers of each graph.
     """
 
     ids: list[str]
     type_names: list[str]
     predicate_names: list[str]
     types: IntArray
+    members: list[_Numbers]
 
     @classmethod
     async def read(
@@ -117,9 +119,6 @@ class JoinedNumbers:
             is_new = (have == NO_NODE) | (np.isin(have, generic) & ~np.isin(typed, generic))
             joined.types[found[is_new][::-1]] = typed[is_new][::-1]  # of two spellings the first
         return joined
-
-    members: list[_Numbers]
-    """The numbers of each graph."""
 
 
 def _places(names: Sequence[str], among: list[str]) -> IntArray:
@@ -222,7 +221,8 @@ class FederatedColumns(IntegerGraph):
         chosen = np.zeros(self.size, bool)
         if sure := conditions_of_one(conditions):
             for member, graph, numbers in self._graphs:
-                async with aclosing(member.read(graph.nodes(None, sure[:1]))) as batches:
+                nodes = graph.nodes(None, member.first_known(sure))
+                async with aclosing(member.read(nodes)) as batches:
                     async for batch in batches:
                         chosen[numbers.nodes.take(batch.handles)] = True
         else:

@@ -21,7 +21,7 @@ from bfsql import call
 from bfsql.abc import GraphDbInterface
 from bfsql.cache import CircuitBreakerBackend
 from bfsql.errors import BfsqlError, ConfigurationError, StoreError
-from bfsql.models import Omission
+from bfsql.models import Omission, PropertyCondition
 from bfsql.models.valid_time import TimeKeys
 
 T = TypeVar("T")
@@ -91,6 +91,10 @@ class Member:
     def may_have(self, own: str) -> bool:
         """Whether it may have an entity with this id, in its own spelling."""
         return not self._begins or own.startswith(self._begins)
+
+    def first_known(self, conditions: Iterable[PropertyCondition]) -> list[PropertyCondition]:
+        """The first of the conditions whose operator its store knows; empty if it knows none."""
+        return [one for one in conditions if self.db.knows_operator(one.operator)][:1]
 
     async def ask(self, request: Callable[[], Awaitable[T]]) -> T | None:
         """The answer to a request; None if it does not answer, which the call then reports.

@@ -19,8 +19,10 @@ its graph and the rule; and by key, what each graph says where they differ."""
 
 _OF_ORDER = frozenset({"name", "synonyms", "other_types", "confidence", "confidences"})
 """Keys whose values are chosen or collected by rules of their own."""
-
-
+_UNSURE = frozenset({"!=", "lacks"})
+"""Operators that hold for an entity although they do not for what one graph says of it."""
+_COLLECTED = frozenset({"synonyms", "other_types"}) | ORIGINS
+"""Keys whose values come from more than one graph's values of them."""
 GENERIC_TYPES = frozenset({"", UNTYPED, MADE_TYPE})
 """Types of nodes that a load made for the ends of edges; any other type says more."""
 
@@ -29,12 +31,6 @@ def better_type(have: str | None, other: str) -> str:
     """The first type that is not generic; the first one if all are."""
     is_better = have in GENERIC_TYPES and other not in GENERIC_TYPES
     return other if have is None or is_better else have
-
-
-_UNSURE = frozenset({"!=", "lacks"})
-"""Operators that hold for an entity although they do not for what one graph says of it."""
-_COLLECTED = frozenset({"synonyms", "other_types"}) | ORIGINS
-"""Keys whose values come from more than one graph's values of them."""
 
 
 def conditions_of_one(conditions: Sequence[PropertyCondition]) -> list[PropertyCondition]:
