@@ -311,8 +311,9 @@ def test_a_collector_that_does_not_answer_does_not_keep_a_server(
 ) -> None:
     with socket.create_server((HOST, 0)) as silent:
         url = f"http://{HOST}:{silent.getsockname()[1]}"
-        env = collector.env("kept", OTEL_EXPORTER_OTLP_ENDPOINT=url)
+        more = {"OTEL_EXPORTER_OTLP_ENDPOINT": url, "OTEL_EXPORTER_OTLP_TIMEOUT": "1"}
+        env = collector.env("kept", **more)
         with instrumented(tmp_path / "log", env, "--path", str(films_db)) as served:
             asyncio.run(call_tool(served.url, "describe_schema", {}))
             served.process.terminate()
-            assert served.process.wait(30) == 0
+            assert served.process.wait(SECONDS) == 0
