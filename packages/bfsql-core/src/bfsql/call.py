@@ -12,18 +12,11 @@ from __future__ import annotations
 
 import asyncio
 import random
+import sys
 import time
-from collections.abc import (
-    AsyncGenerator,
-    Callable,
-    Collection,
-    Coroutine,
-    Iterable,
-    Iterator,
-    Mapping,
-)
+from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Iterable, Iterator
 from contextlib import aclosing, contextmanager
-from contextvars import ContextVar
+from contextvars import Context, ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, TypeVar, cast
 
@@ -46,17 +39,16 @@ __all__ = [
     "Limits",
     "Omission",
     "Scope",
-    "Trace",
     "Usage",
     "check",
     "checked",
     "current",
     "current_request_id",
-    "current_trace",
     "current_usage",
     "cut_by",
     "entered",
     "has_read",
+    "is_traced",
     "joined",
     "new_request_id",
     "omitted",
@@ -150,16 +142,6 @@ class Caller:
         return self.subject or self.address or self.session or ""
 
 
-@dataclass(frozen=True, slots=True)
-class Trace:
-    """The distributed trace that a call is a part of (W3C Trace Context)."""
-
-    id: str
-    """Its id: 32 hexadecimal digits."""
-    headers: Mapping[str, str]
-    """HTTP headers that make the work of another server a part of it, such as `traceparent`."""
-
-
 @dataclass(slots=True)
 class Usage:
     """What a call has used so far. Calls that have used more wait longer for what they share."""
@@ -178,8 +160,6 @@ class Scope(Work):
     """The caller; None if the transport does not know it."""
     request_id: str = ""
     """Identifies the call in the logs of the server, the client and the store."""
-    trace: Trace | None = None
-    """The trace that the call is a part of; None if it is not traced."""
     withheld: set[Record] = field(default_factory=set)
     """Records whose metadata must not be returned, because its redaction failed."""
     nodes: int = 0
@@ -271,9 +251,7 @@ def scope(
         deadline = outer.deadline if deadline is None else min(deadline, outer.deadline)
     named = request_id or current_request_id() or new_request_id()
     usage = Usage("" if caller is None else caller.key)
-    opened = Scope(
-        deadline, seconds, caller, named, trace=current_trace(), memory=memory, usage=usage
-    )
+    opened = Scope(deadline, seconds, caller, named, memory=memory, usage=usage)
     with entered(opened):
         try:
             yield opened
@@ -281,34 +259,42 @@ def scope(
             opened.end()
 
 
-def shared_scope() -> Scope:
+def shared_scope() -> tuple[Scope, Context]:
     """The scope of a call to a backend that the current call begins and others may join.
 
-    It has the deadline, id, trace and usage of the current call; its omissions and its account of
-    memory, with the same bounds, are its own.
+    It has the deadline, id and usage of the current call; its omissions and its account of
+    memory, with the same bounds, are its own. The context that it runs in has the current span,
+    and no other variable of the current call.
     """
+    context = Context()
+    if is_traced():
+        from opentelemetry import context as spans
+        from opentelemetry import trace
+
+        alone = trace.set_span_in_context(trace.get_current_span(), spans.Context())
+        context.run(spans.attach, alone)
     first = _current.get()
     if first is None:
-        return Scope()
+        return Scope(), context
     memory = None if first.memory is None else first.memory.of_part()
-    return Scope(
+    shared = Scope(
         first.deadline,
         request_id=first.request_id,
-        trace=first.trace,
         usage=first.usage,
         memory=memory,
         is_shared=True,
     )
+    return shared, context
+
+
+def is_traced() -> bool:
+    """Whether the process records spans: `opentelemetry-instrument` has loaded the SDK."""
+    return "opentelemetry.sdk.trace" in sys.modules
 
 
 def current_request_id() -> str:
     """The id of the current call; empty outside of a call."""
     return (_current.get() or _OUTSIDE).request_id
-
-
-def current_trace() -> Trace | None:
-    """The trace of the current call, if it is traced."""
-    return (_current.get() or _OUTSIDE).trace
 
 
 def current_usage() -> Usage:

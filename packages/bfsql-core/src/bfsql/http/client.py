@@ -24,6 +24,7 @@ from bfsql.http.authentication import Credentials, fits_header
 from bfsql.http.errors import EndlessRedirects, Failure, NoReply, ReplyTooLarge, UnusableCertificate
 from bfsql.http.messages import HttpReply, HttpRequest
 from bfsql.settings import open_regular
+from bfsql.tracing import trace_headers
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -298,9 +299,8 @@ async def _read(
 
 def _trace() -> dict[str, str]:
     """The headers with the id and the trace of the current call."""
-    request_id, trace = call.current_request_id(), call.current_trace()
-    headers = {} if trace is None else dict(trace.headers)
-    return headers | ({"X-Request-Id": request_id} if fits_header(request_id) else {})
+    request_id = call.current_request_id()
+    return trace_headers() | ({"X-Request-Id": request_id} if fits_header(request_id) else {})
 
 
 def _unusable_proxy() -> ConfigurationError:

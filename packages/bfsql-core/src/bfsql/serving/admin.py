@@ -25,13 +25,14 @@ from http import HTTPStatus
 from math import ceil
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from bfsql import call
 from bfsql.errors import BfsqlError
 from bfsql.masking import hide_secrets
 from bfsql.serving.address import bind, url
 from bfsql.serving.calls import until
 from bfsql.serving.logs import CallLog
 from bfsql.serving.metrics import Metrics, Reading, exposition
-from bfsql.serving.tracing import CallSpans, is_configured
+from bfsql.tracing import CallSpans
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -59,7 +60,7 @@ log = logging.getLogger("bfsql")
 
 def observers_of(settings: ServeSettings, metrics: Metrics | None) -> list[Observer]:
     """The observers of a server: traces, metrics and the log of calls, as far as enabled."""
-    observers: list[Observer] = [CallSpans()] if is_configured() else []
+    observers: list[Observer] = [CallSpans()] if call.is_traced() else []
     if metrics is not None:
         observers.append(metrics)
     if settings.log_level in {"debug", "info"}:

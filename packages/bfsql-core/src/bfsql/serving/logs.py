@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from bfsql import call
 from bfsql.masking import hide_secrets
 from bfsql.observer import ObservedCall, Observer
+from bfsql.tracing import trace_id
 
 if TYPE_CHECKING:
     from bfsql.settings import ServeSettings
@@ -155,8 +156,8 @@ class TextLines(_Lines):
         named = _request_id() if "id" not in known else ""
         if named and named not in message:
             known = {**known, "id": named}
-        if trace := call.current_trace():
-            known = {**known, "trace_id": trace.id}
+        if trace := trace_id():
+            known = {**known, "trace_id": trace}
         pairs = [f"{name}={self._value(value)}" for name, value in known.items()]
         lines = [" ".join([head, *pairs]), *(f"    {line}" for line in self._traceback(record))]
         return "\n".join(lines)
@@ -184,8 +185,8 @@ class JsonLines(_Lines):
         }
         if named := _request_id():
             document["id"] = named
-        if trace := call.current_trace():
-            document["trace_id"] = trace.id
+        if trace := trace_id():
+            document["trace_id"] = trace
         document |= {name: self._value(value) for name, value in _fields(record).items()}
         if lines := self._traceback(record):
             document["traceback"] = lines

@@ -22,7 +22,6 @@ from importlib import import_module
 from typing import Any
 
 from bfsql.interpreter import frozen_modules, rare_collections, short_switches
-from bfsql.serving import tracing
 from bfsql.serving.address import bind, check_exposure, url
 from bfsql.serving.admin import admin_listener, serving_admin
 from bfsql.serving.live import GraphFactory, LiveConfiguration, LiveGraph, open_live
@@ -67,7 +66,7 @@ async def serve_http(
 
             home = import_module(module)
             app = home.application(live, settings, **arguments)
-            server = Server(tracing.traced(app, spans=settings.rest), live)
+            server = Server(app, live)
             until_closed.enter_context(handled_signals(live, configure))
             async with serving_admin(admin, live, server):
                 sys.stderr.write(f"{home.GREETING.format(url=url(listener, ''))}\n")
@@ -85,7 +84,7 @@ async def open_while_importing(
 
     def import_ahead() -> None:
         with suppress(ImportError):  # raised again in the main thread
-            for module in (*modules, *(tracing.MODULES if tracing.is_configured() else ())):
+            for module in modules:
                 import_module(module)
 
     importing = threading.Thread(target=import_ahead, daemon=True)
@@ -95,13 +94,7 @@ async def open_while_importing(
         # The first graph is among what is frozen, and has to be collected when another one takes
         # its place.
         live.on_open(lambda _: gc.unfreeze())
-        with (
-            frozen_modules(),
-            rare_collections(600),
-            short_switches(),
-            tracing.exported_spans(),
-            watched_loop(),
-        ):
+        with frozen_modules(), rare_collections(600), short_switches(), watched_loop():
             yield live
 
 
