@@ -6,10 +6,11 @@ import pytest
 
 from bfsql import MemoryBackend, ToolError, open_graph
 from bfsql.abc import ForwardingBackend
+from bfsql.cache import breaker
 from bfsql.errors import ConfigurationError, StoreUnavailable
 from bfsql.models import EdgeRecord, EntityStub, NodeRecord
 from bfsql.models.valid_time import TimeKeys
-from bfsql_federation import FederationBackend, FederationSettings, Identifiers, Member
+from bfsql_federation import FederationBackend, FederationSettings, Identifiers, Member, member
 from bfsql_federation.unavailable import UnavailableBackend
 
 DRUGS = [
@@ -25,9 +26,10 @@ TRIALS = [
 
 
 class Failing(ForwardingBackend):
-    """A graph that can be away, or hang."""
+    """A graph that can be away, or hang; it counts the requests that it then gets."""
 
     failure: str = ""
+    asked = 0
 
     async def _ask(self, method, /, *args, **named):
         await self._fail()
@@ -39,10 +41,13 @@ class Failing(ForwardingBackend):
             yield one
 
     async def _fail(self):
+        self.asked += bool(self.failure)
         if self.failure == "hangs":
             await asyncio.sleep(3600)
         if self.failure:
-            raise StoreUnavailable(f"It is {self.failure}.")
+            gone = StoreUnavailable(f"It is {self.failure}.")
+            gone.retry_after = 0.3 if self.failure == "limited" else None
+            raise gone
 
 
 def federation(**options):
@@ -83,6 +88,58 @@ async def test_an_entity_that_only_a_silent_graph_may_have_is_not_unknown():
         with pytest.raises(ToolError, match="does not answer"):
             await graph.describe_entity("T:1")
         assert (await graph.describe_entity("MESH:1")).content["name"] == "Headache"
+    await backend.close()
+
+
+@pytest.mark.parametrize(("failure", "place"), [("away", 0), ("hangs", 1), ("limited", 2)])
+async def test_a_hundred_clients_ask_a_graph_that_fails_once_until_it_is_back(
+    failure, place, monkeypatch
+):
+    monkeypatch.setattr(member, "SILENT_SECONDS", 0.1)
+    monkeypatch.setattr(breaker, "PROBE_SECONDS", 0.3)
+    monkeypatch.setattr(breaker, "FIRST_PAUSE", 0.05)
+    nodes = [NodeRecord(f"n:{k}", "T") for k in range(20)]
+    edges = [(f"n:{k}", f"p{k * to % 3}", f"n:{to}") for k in range(20) for to in range(k, 20, 3)]
+    stores = [
+        Failing(MemoryBackend([*nodes, *(EdgeRecord(*e) for e in edges if e[1] == f"p{at}")]))
+        for at in range(3)
+    ]
+    failing = stores[place]
+    backend = FederationBackend([Member(f"g{at}", s) for at, s in enumerate(stores)], Identifiers())
+    parts, whole, is_over = 0, 0, False
+
+    async def client(number):
+        nonlocal parts, whole
+        while not is_over:
+            number = (number * 7 + 3) % 20
+            found = (await graph.bfs_query(f"n:{number}", 1)).content
+            got = {(e["subject"], e["predicate"], e["object"]) for e in found["edges"]}
+            ring = {e for e in edges if f"n:{number}" in (e[0], e[2])}
+            if "complete" in found:
+                whole += 1
+                assert got == ring
+            else:  # the graph may have failed after it had told its edges
+                parts += 1
+                assert {e for e in ring if e[1] != f"p{place}"} <= got <= ring
+
+    async def until(holds):
+        while not holds():  # noqa: ASYNC110 - clients count
+            await asyncio.sleep(0.01)
+
+    async with (
+        open_graph(backend, hooks=(), cache_records=0) as graph,
+        asyncio.timeout(60),
+        asyncio.TaskGroup() as tasks,
+    ):
+        for number in range(100):
+            tasks.create_task(client(number))
+        await until(lambda: whole > 100)
+        failing.failure = failure
+        await until(lambda: parts > 400)
+        assert failing.asked <= 250, failing.asked  # a call of each client, and probes
+        failing.failure, before = "", whole
+        await until(lambda: whole > before + 100)
+        is_over = True
     await backend.close()
 
 
