@@ -367,3 +367,39 @@ async def test_the_overview_shows_how_tables_were_read(visit: Visit, tmp_path: P
         await visit.page.goto(served.url)
         for name in ("samples 5 nodes sample, key sample_id name", "site -> sites name, 80%"):
             await expect(visit.page.get_by_role("row", name=name)).to_be_visible()
+
+
+async def test_graphs_of_a_federation_have_colours_and_a_legend(
+    visit: Visit, tmp_path: Path
+) -> None:
+    members = ""
+    for name, node in (("drugs", "Disease"), ("trials", "Trial")):
+        records = [NodeRecord("d", "Drug"), NodeRecord(name, node), EdgeRecord(name, "OF", "d")]
+        await load_graph(SqliteSettings(path=tmp_path / f"{name}.db"), records)
+        members += f'[backend.members.{name}]\nbackend = "sqlite"\npath = "{name}.db"\n'
+    config = tmp_path / "bfsql.toml"
+    config.write_text(f'[backend]\nname = "federation"\n{members}', encoding="utf-8")
+    with exploring("--config", str(config)) as served:
+        page = await visit.open(served.url, view="walk", seeds=["d"])
+        legend = page.get_by_role("group", name="Colours of graphs")
+        await expect(legend).to_have_text("drugstrials")
+        colours = await page.evaluate(
+            """async () => {
+                const {Graph} = await import("/assets/graph.js");
+                const {drawingOf, emptyDrawing} = await import("/assets/drawing.js");
+                const node = (id, graphs) => ({id, entity_type: "T", metadata: {graphs}});
+                const from = {subject: "a", predicate: "p"};
+                const edge = (object, graphs) => ({...from, object, metadata: {graphs}});
+                const [one, other] = [["drugs"], ["trials"]];
+                const nodes = [node("a", ["drugs", "trials"]), node("b", one), node("c", other)];
+                const edges = [edge("b", one), edge("c", ["trials", "drugs"])];
+                const graph = new Graph().add({nodes, edges});
+                const {drawing} = drawingOf(graph, emptyDrawing(), String);
+                const of = (_, {graph}) => graph;
+                return [...drawing.mapNodes(of), ...drawing.mapEdges(of)];
+            }"""
+        )
+        stroke = "all => all.map(one => one.getAttribute('stroke'))"
+        drugs, trials = await legend.locator("path").evaluate_all(stroke)
+        assert colours == [None, drugs, trials, drugs, None]
+        assert drugs != trials
