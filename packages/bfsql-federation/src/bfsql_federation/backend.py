@@ -28,6 +28,7 @@ from bfsql.models import (
 from bfsql.models.matching import Labels, aliases_of, best_matches, name_of
 from bfsql.models.parts import only
 from bfsql.plugins.registry import open_backend
+from bfsql.schema_statistics import outline_in_integers
 from bfsql_federation.columns import FederatedColumns, JoinedNumbers
 from bfsql_federation.identifiers import Identifiers, read_crosswalk
 from bfsql_federation.member import Member, Names, each, joined_time_keys, together
@@ -436,7 +437,9 @@ class FederationBackend(BatchGraphDb):
         return len(told) == len(self.members) and all(found for _, found in told)
 
     async def outline(self) -> Outline | None:
-        """The types, relations and properties of a sample of all graphs; of small ones, of all."""
+        """All types and relations, if ids are numbered or the graphs are small, or a sample's."""
+        if columns := self.columns():
+            return await outline_in_integers(self, columns, SAMPLE * len(self.members))
         ids, is_whole = await self._sample()
         edges: set[Triple] = set()
         async with aclosing(self.edges_stream(ids)) as batches:
