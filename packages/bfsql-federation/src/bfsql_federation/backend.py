@@ -285,15 +285,9 @@ class FederationBackend(BatchGraphDb):
         asked = None if keys is None else [*keys]
 
         def spelt(member: Member) -> list[Triple]:
-            return [
-                own
-                for subject, predicate, obj in edges
-                for own in product(
-                    self._spelt(member, [subject]),
-                    member.predicates.own([predicate]) or (),
-                    self._spelt(member, [obj]),
-                )
-            ]
+            ends = {end: self._spelt(member, [end]) for e in edges for end in (e[0], e[2])}
+            own = {name: member.predicates.own([name]) or () for name in {e[1] for e in edges}}
+            return [one for s, p, o in edges for one in product(ends[s], own[p], ends[o])]
 
         told = await each(
             self.members, lambda one: one.db.metadata_for_edges_batch(spelt(one), asked)

@@ -10,9 +10,8 @@ from itertools import chain
 from typing import Any, Unpack
 
 import numpy as np
-import numpy.typing as npt
 
-from bfsql.arrays import numbers_of, ranges
+from bfsql.arrays import numbers_of, places_of, ranges
 from bfsql.integers import NO_NODE, IntArray, IntegerGraph, NodeBatch, ResolvedNode, Ring
 from bfsql.models import EdgeFilter, PropertyCondition
 from bfsql_federation.identifiers import Identifiers
@@ -29,10 +28,10 @@ class _Numbers:
 
     nodes: IntArray
     """By handle in the graph: the joined handle."""
-    order: npt.NDArray[np.intp]
+    order: IntArray
     """The handles in the graph, in the order of joined handles."""
-    ascending: IntArray
-    """The joined handles, in this order."""
+    starts: IntArray
+    """By joined handle: where its handles begin in this order; and where the last ones end."""
     types: IntArray
     """By number in the graph: the joined number of a type."""
     predicates: IntArray
@@ -40,14 +39,9 @@ class _Numbers:
 
     def own(self, handles: IntArray) -> IntArray:
         """The handles in the graph of joined ones; an entity may have several."""
-        if len(handles) > len(self.nodes) // 16:
-            asked = np.zeros(1 + max(handles.max(), self.ascending[-1:].max(initial=0)), bool)
-            asked[handles] = True
-            return np.flatnonzero(asked.take(self.nodes)).astype(np.int32)
-        starts = np.searchsorted(self.ascending, handles, "left")
-        ends = np.searchsorted(self.ascending, handles, "right")
-        _, places = ranges(starts, ends - starts)
-        return np.sort(self.order.take(places)).astype(np.int32)
+        starts = self.starts.take(handles)
+        _, places = ranges(starts, self.starts.take(handles + 1) - starts)
+        return np.sort(self.order.take(places))
 
 
 class JoinedNumbers:
@@ -103,11 +97,11 @@ class JoinedNumbers:
             known, ids, own_types, own_predicates, strict=True
         ):
             nodes = np.fromiter(map(places.__getitem__, some), np.int32, len(some))
-            order = np.argsort(nodes, kind="stable")
+            counts = np.bincount(nodes, minlength=len(joined.ids))
             numbers = _Numbers(
                 nodes,
-                order,
-                nodes.take(order),
+                np.argsort(nodes, kind="stable").astype(np.int32),
+                np.append(0, np.cumsum(counts)).astype(np.int32),
                 _places(types, joined.type_names),
                 _places(predicates, joined.predicate_names),
             )
@@ -220,11 +214,18 @@ class FederatedColumns(IntegerGraph):
         wanted[numbers_of(entity_types or (), self.type_names)] = True
         chosen = np.zeros(self.size, bool)
         if sure := conditions_of_one(conditions):
-            for member, graph, numbers in self._graphs:
+
+            async def found(
+                member: Member, graph: IntegerGraph, numbers: _Numbers
+            ) -> AsyncGenerator[IntArray]:
                 nodes = graph.nodes(None, member.first_known(sure))
                 async with aclosing(member.read(nodes)) as batches:
                     async for batch in batches:
-                        chosen[numbers.nodes.take(batch.handles)] = True
+                        yield numbers.nodes.take(batch.handles)
+
+            async with aclosing(together([found(*one) for one in self._graphs])) as batches:
+                async for batch in batches:
+                    chosen[batch] = True
         else:
             chosen[:] = True
         handles = np.flatnonzero(chosen & wanted[self._numbers.types]).astype(np.int32)
@@ -232,19 +233,20 @@ class FederatedColumns(IntegerGraph):
             yield NodeBatch(handles, self._numbers.types.take(handles), {})
 
     async def property_values(self, handles: IntArray, key: str) -> list[Any] | None:
-        """The value of a property of each node, where at most one graph has it."""
+        """The value of a property of each node, where no two graphs say otherwise."""
         if not conditions_of_one([PropertyCondition(key, "has")]) or key == "name":
             return None
         found: list[Any] = [None] * len(handles)
-        places = np.full(self.size, -1, np.int64)
-        places[handles] = np.arange(len(handles))
         for _, graph, numbers in self._graphs:
             own = numbers.own(handles)
             values = await graph.property_values(own, key)
             if values is None:
                 return None
-            for place, value in zip(places[numbers.nodes.take(own)], values, strict=True):
-                if value is not None and found[place] is not None:
-                    return None
-                found[place] = value if found[place] is None else found[place]
+            places = places_of(handles, numbers.nodes.take(own), self.size).tolist()
+            for place, value in zip(places, values, strict=True):
+                have = found[place]
+                if have is None:
+                    found[place] = value
+                elif value is not None and (isinstance(value, list) or repr(value) != repr(have)):
+                    return None  # merging has several values, or sorts them
         return found
