@@ -11,7 +11,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from bfsql.arrays import numbers_of, places_of, ranges
+from bfsql.arrays import LongArray, marked, numbers_of, places_of, ranges
 from bfsql.integers import NO_NODE, IntArray, IntegerGraph, NodeBatch, ResolvedNode, Ring
 from bfsql.models import EdgeFilter, PropertyCondition
 from bfsql_federation.identifiers import Identifiers
@@ -30,7 +30,7 @@ class _Numbers:
     """By handle in the graph: the joined handle."""
     order: IntArray
     """The handles in the graph, in the order of joined handles."""
-    starts: IntArray
+    starts: LongArray
     """By joined handle: where its handles begin in this order; and where the last ones end."""
     types: IntArray
     """By number in the graph: the joined number of a type."""
@@ -101,7 +101,7 @@ class JoinedNumbers:
             numbers = _Numbers(
                 nodes,
                 np.argsort(nodes, kind="stable").astype(np.int32),
-                np.append(0, np.cumsum(counts)).astype(np.int32),
+                np.append(0, np.cumsum(counts)),
                 _places(types, joined.type_names),
                 _places(predicates, joined.predicate_names),
             )
@@ -132,12 +132,11 @@ class FederatedColumns(IntegerGraph):
         self, members: Sequence[Member], identifiers: Identifiers, numbers: JoinedNumbers
     ) -> None:
         self._identifiers, self._numbers = identifiers, numbers
-        graphs = [member.db.columns() for member in members]
-        self._graphs = [
-            (member, graph, own)
-            for member, graph, own in zip(members, graphs, numbers.members, strict=True)
-            if graph is not None
-        ]
+        self._graphs = {
+            member: (graph, own)
+            for member, own in zip(members, numbers.members, strict=True)
+            if (graph := member.db.columns()) is not None
+        }
 
     @property
     def size(self) -> int:
@@ -179,29 +178,25 @@ class FederatedColumns(IntegerGraph):
 
     async def rings(self, handles: IntArray, **part: Unpack[EdgeFilter]) -> AsyncGenerator[Ring]:
         """The rings of all graphs, each read from its own columns."""
-
-        async def ring(
-            member: Member, graph: IntegerGraph, numbers: _Numbers
-        ) -> AsyncGenerator[Ring]:
-            own = numbers.own(handles)
-            if not len(own):
-                return
-            predicates = member.predicates.own(part.get("predicates"))
-            stream = graph.rings(own, predicates=predicates, direction=part.get("direction"))
-            async with aclosing(member.read(stream)) as batches:
-                async for subjects, kinds, objects in batches:
-                    joined = Ring(
-                        numbers.nodes.take(subjects),
-                        numbers.predicates.take(kinds),
-                        numbers.nodes.take(objects),
-                    )
-                    # An edge between two spellings of one entity says that they are the same.
-                    kept = (joined.subjects != joined.objects) | (subjects == objects)
-                    yield joined if kept.all() else Ring(*(one[kept] for one in joined))
-
-        async with aclosing(together([ring(*one) for one in self._graphs])) as rings:
-            async for one in rings:
-                yield one
+        rings = {
+            member: graph.rings(
+                own,
+                predicates=member.predicates.own(part.get("predicates")),
+                direction=part.get("direction"),
+            )
+            for member, (graph, numbers) in self._graphs.items()
+            if len(own := numbers.own(handles))
+        }
+        async with aclosing(together(rings)) as batches:
+            async for member, (subjects, kinds, objects) in batches:
+                _, numbers = self._graphs[member]
+                joined = Ring(
+                    numbers.nodes.take(subjects),
+                    numbers.predicates.take(kinds),
+                    numbers.nodes.take(objects),
+                )
+                # An edge between two spellings of one entity says that they are the same.
+                yield marked(joined, (joined.subjects != joined.objects) | (subjects == objects))
 
     async def nodes(
         self,
@@ -214,18 +209,13 @@ class FederatedColumns(IntegerGraph):
         wanted[numbers_of(entity_types or (), self.type_names)] = True
         chosen = np.zeros(self.size, bool)
         if sure := conditions_of_one(conditions):
-
-            async def found(
-                member: Member, graph: IntegerGraph, numbers: _Numbers
-            ) -> AsyncGenerator[IntArray]:
-                nodes = graph.nodes(None, member.first_known(sure))
-                async with aclosing(member.read(nodes)) as batches:
-                    async for batch in batches:
-                        yield numbers.nodes.take(batch.handles)
-
-            async with aclosing(together([found(*one) for one in self._graphs])) as batches:
-                async for batch in batches:
-                    chosen[batch] = True
+            found = {
+                member: graph.nodes(None, member.first_known(sure))
+                for member, (graph, _) in self._graphs.items()
+            }
+            async with aclosing(together(found)) as batches:
+                async for member, batch in batches:
+                    chosen[self._graphs[member][1].nodes.take(batch.handles)] = True
         else:
             chosen[:] = True
         handles = np.flatnonzero(chosen & wanted[self._numbers.types]).astype(np.int32)
@@ -237,7 +227,7 @@ class FederatedColumns(IntegerGraph):
         if not conditions_of_one([PropertyCondition(key, "has")]) or key == "name":
             return None
         found: list[Any] = [None] * len(handles)
-        for _, graph, numbers in self._graphs:
+        for graph, numbers in self._graphs.values():
             own = numbers.own(handles)
             values = await graph.property_values(own, key)
             if values is None:

@@ -172,35 +172,38 @@ def joined_time_keys(members: Sequence[Member]) -> TimeKeys:
     )
 
 
-async def together(streams: Sequence[AsyncGenerator[T]]) -> AsyncGenerator[T]:
-    """The items of several streams as they arrive; each is read at most one item ahead.
+async def together(streams: Mapping[Member, AsyncGenerator[T]]) -> AsyncGenerator[tuple[Member, T]]:
+    """The batches of several graphs as they arrive; of each, at most one is read ahead.
+
+    Args:
+        streams: The stream of each graph, which ends where the graph does not answer.
 
     Raises:
-        Exception: What one of the streams raises.
+        BfsqlError: What does not concern one graph alone.
     """
-    arrived: asyncio.Queue[tuple[T, ...] | Exception] = asyncio.Queue(len(streams))
+    arrived: asyncio.Queue[tuple[Member, T] | Exception | None] = asyncio.Queue(len(streams))
 
-    async def read(stream: AsyncGenerator[T]) -> None:
+    async def read(member: Member, stream: AsyncGenerator[T]) -> None:
         try:
-            async with aclosing(stream):
-                async for item in stream:
-                    await arrived.put((item,))
-        except Exception as error:  # noqa: BLE001 - raised where the items are read
+            async with aclosing(member.read(stream)) as batches:
+                async for batch in batches:
+                    await arrived.put((member, batch))
+        except Exception as error:  # noqa: BLE001 - raised where the batches are read
             await arrived.put(error)
         else:
-            await arrived.put(())
+            await arrived.put(None)
 
-    tasks = [asyncio.create_task(read(one)) for one in streams]
+    tasks = [asyncio.create_task(read(*one)) for one in streams.items()]
     try:
         left = len(tasks)
         while left:
             match await arrived.get():
                 case Exception() as error:
                     raise error
-                case ():
+                case None:
                     left -= 1
-                case (item,):
-                    yield item
+                case batch:
+                    yield batch
     finally:
         for task in tasks:
             task.cancel()
