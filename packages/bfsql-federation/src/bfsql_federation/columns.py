@@ -12,7 +12,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from bfsql.arrays import LongArray, marked, numbers_of, places_of, ranges
-from bfsql.integers import NO_NODE, IntArray, IntegerGraph, NodeBatch, ResolvedNode, Ring
+from bfsql.integers import NO_NODE, IntArray, IntegerGraph, NodeBatch, Numbering, ResolvedNode, Ring
 from bfsql.models import EdgeFilter, PropertyCondition
 from bfsql_federation.identifiers import Identifiers
 from bfsql_federation.member import Member, together
@@ -80,43 +80,30 @@ class JoinedNumbers:
         ids = [[*map(identifiers.canonical, some)] for some in spelt]
         joined.ids = sorted({*chain.from_iterable(ids)})
         places = {one: place for place, one in enumerate(joined.ids)}
-        own_types = [
-            [*map(member.types.common, graph.type_names)]
-            for member, graph in zip(members, known, strict=True)
-        ]
-        own_predicates = [
-            [*map(member.predicates.common, graph.predicate_names)]
-            for member, graph in zip(members, known, strict=True)
-        ]
-        joined.type_names = sorted({*chain.from_iterable(own_types)})
-        joined.predicate_names = sorted({*chain.from_iterable(own_predicates)})
         joined.types = np.full(len(joined.ids), NO_NODE, np.int32)
         joined.members = []
-        generic = numbers_of(GENERIC_TYPES, joined.type_names)
-        for graph, some, types, predicates in zip(
-            known, ids, own_types, own_predicates, strict=True
-        ):
+        types, predicates = Numbering(), Numbering()
+        for member, graph, some in zip(members, known, ids, strict=True):
             nodes = np.fromiter(map(places.__getitem__, some), np.int32, len(some))
             counts = np.bincount(nodes, minlength=len(joined.ids))
             numbers = _Numbers(
                 nodes,
                 np.argsort(nodes, kind="stable").astype(np.int32),
                 np.append(0, np.cumsum(counts)),
-                _places(types, joined.type_names),
-                _places(predicates, joined.predicate_names),
+                types.of(map(member.types.common, graph.type_names), len(graph.type_names)),
+                predicates.of(
+                    map(member.predicates.common, graph.predicate_names), len(graph.predicate_names)
+                ),
             )
             joined.members.append(numbers)
             own = await graph.types(np.arange(graph.size, dtype=np.int32))
             is_node = own != NO_NODE
             found, typed = nodes[is_node], numbers.types.take(own[is_node])
-            have = joined.types.take(found)
+            have, generic = joined.types.take(found), numbers_of(GENERIC_TYPES, types.names)
             is_new = (have == NO_NODE) | (np.isin(have, generic) & ~np.isin(typed, generic))
             joined.types[found[is_new][::-1]] = typed[is_new][::-1]  # of two spellings the first
+        joined.type_names, joined.predicate_names = types.names, predicates.names
         return joined
-
-
-def _places(names: Sequence[str], among: list[str]) -> IntArray:
-    return np.array([bisect_left(among, name) for name in names], np.int32)
 
 
 class FederatedColumns(IntegerGraph):
