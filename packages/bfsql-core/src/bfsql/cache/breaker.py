@@ -197,7 +197,8 @@ class Breaker:
             self._opened = time.monotonic()
         self.state, self.retry_at = "open", time.monotonic() + wait
         for limit in self.waiting:
-            limit.reschedule(0.0)
+            if not limit.expired():
+                limit.reschedule(0.0)
 
     def _close(self) -> None:
         if self.retry_at is not None:
