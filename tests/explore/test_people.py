@@ -383,23 +383,17 @@ async def test_graphs_of_a_federation_have_colours_and_a_legend(
         page = await visit.open(served.url, view="walk", seeds=["d"])
         legend = page.get_by_role("group", name="Colours of graphs")
         await expect(legend).to_have_text("drugstrials")
-        colours = await page.evaluate(
+        drawn = await page.evaluate(
             """async () => {
                 const {Graph} = await import("/assets/graph.js");
                 const {drawingOf, emptyDrawing} = await import("/assets/drawing.js");
-                const node = (id, graphs) => ({id, entity_type: "T", metadata: {graphs}});
-                const from = {subject: "a", predicate: "p"};
-                const edge = (object, graphs) => ({...from, object, metadata: {graphs}});
-                const [one, other] = [["drugs"], ["trials"]];
-                const nodes = [node("a", ["drugs", "trials"]), node("b", one), node("c", other)];
-                const edges = [edge("b", one), edge("c", ["trials", "drugs"])];
+                const edge = (object, ...graphs) =>
+                    ({subject: "d", predicate: "p", object, metadata: {graphs}});
+                const nodes = ["d", "e", "f"].map((id) => ({id, entity_type: "T"}));
+                const edges = [edge("e", "drugs"), edge("f", "trials", "drugs")];
                 const graph = new Graph().add({nodes, edges});
                 const {drawing} = drawingOf(graph, emptyDrawing(), String);
-                const of = (_, {graph}) => graph;
-                return [...drawing.mapNodes(of), ...drawing.mapEdges(of)];
+                return drawing.mapEdges((_, {graph}) => graph);
             }"""
         )
-        stroke = "all => all.map(one => one.getAttribute('stroke'))"
-        drugs, trials = await legend.locator("path").evaluate_all(stroke)
-        assert colours == [None, drugs, trials, drugs, None]
-        assert drugs != trials
+        assert drawn == [await legend.locator("path").first.get_attribute("stroke"), None]

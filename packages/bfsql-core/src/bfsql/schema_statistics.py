@@ -128,14 +128,13 @@ async def outline_in_integers(
     count = _Relations(columns, types, most)
     for start in range(0, columns.size, AT_ONCE):
         handles = np.arange(start, min(start + AT_ONCE, columns.size), dtype=np.int32)
-        repeating: list[Ring] = []
+        uncounted: list[Ring] = []
         async for ring in columns.rings(handles, direction="out"):
             call.check()
-            if columns.repeats:
-                repeating.append(ring)
-            else:
-                await asyncio.to_thread(count.add, ring)
-        await asyncio.to_thread(count.add, distinct(concatenated(repeating), columns.size))
+            uncounted.append(ring)
+            if not columns.repeats:
+                await asyncio.to_thread(count.add, [uncounted.pop()])
+        await asyncio.to_thread(count.add, uncounted)
     names = columns.type_names
     numbers, counts = np.unique(types[types >= 0], return_counts=True)
     handles = _spread(types, most)
@@ -200,8 +199,11 @@ class _Relations:
         self._left = np.full(self._sizes[0], max(1, most // max(1, self._sizes[0])))
         self._left[most:] = 0
 
-    def add(self, ring: Ring) -> None:
-        """Count a batch of edges that were not counted before."""
+    def add(self, rings: Sequence[Ring]) -> None:
+        """Count edges that were not counted before; these rings may repeat them."""
+        ring = concatenated(rings)
+        if self._columns.repeats:
+            ring = distinct(ring, self._columns.size)
         subjects, objects = self._types[ring.subjects], self._types[ring.objects]
         whole = (subjects >= 0) & (objects >= 0)
         predicates, kinds = self._sizes

@@ -7,6 +7,7 @@ import logging
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Collection, Hashable, Iterable, Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from itertools import product
 from types import MappingProxyType
 from typing import Any, Self, TypeVar, Unpack
@@ -209,7 +210,8 @@ class FederationBackend(BatchGraphDb):
             for own, metadata in records.items():
                 described[self.identifiers.canonical(own)].append((member, own, metadata))
         all_types = keys is None or "other_types" in keys
-        untold = [  # otherwise types decide whether a record with its id as its name says anything
+        # Otherwise types decide only whether a record with its id as its name says anything.
+        untold = [
             entity_id
             for entity_id, some in described.items()
             if len(some) > 1 and (all_types or any(own == md.get("name") for _, own, md in some))
@@ -425,7 +427,8 @@ class FederationBackend(BatchGraphDb):
     async def outline(self) -> Outline | None:
         """All types and relations, if ids are numbered or the graphs are small, or a sample's."""
         if columns := self.columns():
-            return await outline_in_integers(self, columns, SAMPLE * len(self.members))
+            outline = await outline_in_integers(self, columns, SAMPLE * len(self.members))
+            return replace(outline, node_counts={}, sampled=True) if call.omissions() else outline
         ids, is_whole = await self._sample()
         edges: set[Triple] = set()
         async with aclosing(self.edges_stream(ids)) as batches:
