@@ -55,7 +55,7 @@ from bfsql_test_support.servers.documentation import (
 )
 
 ROOT = Path(__file__).parent.parent
-PLACES = ("*.md", "docs/**/*.md")
+PLACES = ("*.md", "docs/**/*.md", "examples/several-graphs/*.md")
 PAGES = sorted(page for place in PLACES for page in ROOT.glob(place))
 MARKED = re.compile(
     r"^<!-- (?P<kind>file|output|terminal|run|nox|clone)"

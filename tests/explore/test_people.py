@@ -367,3 +367,33 @@ async def test_the_overview_shows_how_tables_were_read(visit: Visit, tmp_path: P
         await visit.page.goto(served.url)
         for name in ("samples 5 nodes sample, key sample_id name", "site -> sites name, 80%"):
             await expect(visit.page.get_by_role("row", name=name)).to_be_visible()
+
+
+async def test_graphs_of_a_federation_have_colours_and_a_legend(
+    visit: Visit, tmp_path: Path
+) -> None:
+    members = ""
+    for name, node in (("drugs", "Disease"), ("trials", "Trial")):
+        records = [NodeRecord("d", "Drug"), NodeRecord(name, node), EdgeRecord(name, "OF", "d")]
+        await load_graph(SqliteSettings(path=tmp_path / f"{name}.db"), records)
+        members += f'[backend.members.{name}]\nbackend = "sqlite"\npath = "{name}.db"\n'
+    config = tmp_path / "bfsql.toml"
+    config.write_text(f'[backend]\nname = "federation"\n{members}', encoding="utf-8")
+    with exploring("--config", str(config)) as served:
+        page = await visit.open(served.url, view="walk", seeds=["d"])
+        legend = page.get_by_role("group", name="Colours of graphs")
+        await expect(legend).to_have_text("drugstrials")
+        drawn = await page.evaluate(
+            """async () => {
+                const {Graph} = await import("/assets/graph.js");
+                const {drawingOf, emptyDrawing} = await import("/assets/drawing.js");
+                const edge = (object, ...graphs) =>
+                    ({subject: "d", predicate: "p", object, metadata: {graphs}});
+                const nodes = ["d", "e", "f"].map((id) => ({id, entity_type: "T"}));
+                const edges = [edge("e", "drugs"), edge("f", "trials", "drugs")];
+                const graph = new Graph().add({nodes, edges});
+                const {drawing} = drawingOf(graph, emptyDrawing(), String);
+                return drawing.mapEdges((_, {graph}) => graph);
+            }"""
+        )
+        assert drawn == [await legend.locator("path").first.get_attribute("stroke"), None]

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from bfsql import MemoryBackend
-from bfsql.models import NodeRecord, PropertyCondition
+from bfsql.models import EdgeRecord, NodeRecord, PropertyCondition
 from bfsql_federation import FederationBackend, Identifiers, Member
 from bfsql_test_support.backends.columns import ColumnsOverMemory, PlainColumns
 from bfsql_test_support.suites.conformance import trying
@@ -52,10 +52,21 @@ class TestThreeGraphs(BackendSuite):
     *("bfs-bytes", "intersect-bytes", "entity-bytes", "drawn-graphs", "nodes-bytes"),
     *("columns-order", "columns-nodes", "columns-ends", "columns-names", "columns-rings"),
     *("columns-part", "columns-apart", "columns-fresh", "every-edge", "whole-hub"),
+    *("outline-counts", "outline-names", "outline-properties"),
 )
 class TestThreeGraphsInColumns(BackendSuite):
     def backend_with(self, records):
         return federated(map(ColumnsOverMemory, parts(records)))
+
+
+async def test_a_large_graph_in_columns_is_counted_as_the_whole():
+    nodes = [NodeRecord(f"n{k}", f"T{k % 3}") for k in range(4_000)]
+    edges = [EdgeRecord(f"n{k}", f"p{k % 2}", f"n{k * k % 4_100}") for k in range(4_000)]
+    halves = [[*nodes[:2_500], *edges[:2_500]], [*nodes[1_000:], *edges[1_000:]]]
+    async with federated(map(ColumnsOverMemory, halves)) as db:
+        found = await db.outline()
+    wanted = await MemoryBackend([*nodes, *edges]).outline()
+    assert (found.node_counts, found.relations) == (wanted.node_counts, wanted.relations)
 
 
 class WithoutComparison(ColumnsOverMemory):

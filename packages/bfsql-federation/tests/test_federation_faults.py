@@ -1,16 +1,25 @@
 """A graph that is away, hangs, or cannot be opened: the others answer, and the answer says so."""
 
 import asyncio
+from urllib.parse import urlsplit
 
 import pytest
 
 from bfsql import MemoryBackend, ToolError, open_graph
 from bfsql.abc import ForwardingBackend
+from bfsql.cache import breaker
+from bfsql.call import Limits
 from bfsql.errors import ConfigurationError, StoreUnavailable
 from bfsql.models import EdgeRecord, EntityStub, NodeRecord
+from bfsql.models.load import LoadMode, LoadOptions
 from bfsql.models.valid_time import TimeKeys
-from bfsql_federation import FederationBackend, FederationSettings, Identifiers, Member
+from bfsql_federation import FederationBackend, FederationSettings, Identifiers, Member, member
 from bfsql_federation.unavailable import UnavailableBackend
+from bfsql_sparql.backend import SparqlBackend
+from bfsql_sparql.load.loader import load_graph
+from bfsql_sparql.settings import SparqlSettings
+from bfsql_test_support.servers.failing_proxy import failing_proxy
+from bfsql_test_support.servers.port import HOST
 
 DRUGS = [
     NodeRecord("RX:1", "Drug", {"name": "Aspirin", "year": 1899}),
@@ -25,9 +34,10 @@ TRIALS = [
 
 
 class Failing(ForwardingBackend):
-    """A graph that can be away, or hang."""
+    """A graph that can be away, or hang; it counts its requests."""
 
     failure: str = ""
+    asked = 0
 
     async def _ask(self, method, /, *args, **named):
         await self._fail()
@@ -39,6 +49,7 @@ class Failing(ForwardingBackend):
             yield one
 
     async def _fail(self):
+        self.asked += 1
         if self.failure == "hangs":
             await asyncio.sleep(3600)
         if self.failure:
@@ -84,6 +95,66 @@ async def test_an_entity_that_only_a_silent_graph_may_have_is_not_unknown():
             await graph.describe_entity("T:1")
         assert (await graph.describe_entity("MESH:1")).content["name"] == "Headache"
     await backend.close()
+
+
+@pytest.mark.parametrize(("mode", "place"), [("kill", 0), ("hang", 1), ("limit", 2)])
+async def test_a_hundred_clients_ask_a_server_that_fails_once_until_it_is_back(
+    mode, place, oxigraph, monkeypatch
+):
+    monkeypatch.setattr(member, "SILENT_SECONDS", 0.3)
+    monkeypatch.setattr(breaker, "PROBE_SECONDS", 0.5)
+    monkeypatch.setattr(breaker, "FIRST_PAUSE", 0.1)
+    nodes = [NodeRecord(f"urn:{k}", "urn:T") for k in range(20)]
+    edges = [
+        (f"urn:{k}", f"urn:p{k * to % 3}", f"urn:{to}") for k in range(20) for to in range(k, 20, 3)
+    ]
+    parts = [[*nodes, *(EdgeRecord(*e) for e in edges if e[1] == f"urn:p{at}")] for at in range(3)]
+    there = SparqlSettings(endpoint=oxigraph.query_url, update_endpoint=oxigraph.update_url)
+    await load_graph(there, parts[place], LoadOptions(mode=LoadMode.REPLACE))
+    pieces, whole, is_over = 0, 0, False
+
+    async def client(number):
+        nonlocal pieces, whole
+        while not is_over:
+            number = (number * 7 + 3) % 20
+            found = (await graph.bfs_query(f"urn:{number}", 1)).content
+            got = {(e["subject"], e["predicate"], e["object"]) for e in found["edges"]}
+            ring = {e for e in edges if f"urn:{number}" in (e[0], e[2])}
+            if "complete" in found:
+                whole += 1
+                assert got == ring
+            else:  # the server may have failed after it had told its edges
+                pieces += 1
+                assert {e for e in ring if e[1] != f"urn:p{place}"} <= got <= ring
+
+    async def until(holds):
+        while not holds():  # noqa: ASYNC110 - clients count
+            await asyncio.sleep(0.01)
+
+    with failing_proxy(oxigraph.port) as proxy:
+        url = oxigraph.query_url.replace(f"{HOST}:{oxigraph.port}", urlsplit(proxy.url).netloc)
+        stores = [MemoryBackend(part) for part in parts]
+        stores[place] = failing = Failing(await SparqlBackend.open(SparqlSettings(endpoint=url)))
+        # No call ends by a limit of its own: what ends it is that the server is known to be away.
+        members = [Member(f"g{at}", store, seconds=600) for at, store in enumerate(stores)]
+        backend, limits = FederationBackend(members, Identifiers({})), Limits(deadline=None)
+        async with (
+            open_graph(backend, cache_records=0, limits=limits) as graph,
+            asyncio.timeout(100),
+            asyncio.TaskGroup() as tasks,
+        ):
+            for number in range(100):
+                tasks.create_task(client(number))
+            await until(lambda: whole > 100)
+            proxy.switch(mode)
+            before = failing.asked
+            await until(lambda: pieces > 400)
+            assert failing.asked - before <= 250  # of 1,200: one or two of each client, and probes
+            proxy.switch("open")
+            whole = 0
+            await until(lambda: whole > 100)
+            is_over = True
+        await backend.close()
 
 
 async def test_what_each_graph_says_is_told():

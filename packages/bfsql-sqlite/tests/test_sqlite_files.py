@@ -216,7 +216,7 @@ async def test_the_outline_of_the_load_is_kept_until_another_program_writes_to_t
     loaded = await outline()
     assert loaded.node_counts == {"person": 300}
     assert loaded.edge_counts == {"KNOWS": 300}
-    monkeypatch.setattr(backend, "outlined", counted)
+    monkeypatch.setattr(backend, "outline_in_integers", counted)
     assert await outline() == loaded
     for statement in ("VACUUM", "UPDATE type SET name = 'human'"):
         kept = graph.read_bytes()

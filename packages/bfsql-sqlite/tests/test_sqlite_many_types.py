@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bfsql import schema_statistics
 from bfsql.graph import open_graph
 from bfsql.models import EdgeRecord, NodeRecord
-from bfsql_sqlite import SqliteSettings, load_graph, outline
+from bfsql_sqlite import SqliteSettings, load_graph
 from bfsql_test_support.case_table import case_table
 
 pytestmark = pytest.mark.slow
@@ -20,9 +21,7 @@ MANY = 100_000
 
 @given(st.lists(st.integers(-1, 12)), st.integers(1, 30))
 def test_a_sample_is_evenly_spaced_places_of_each_kind(kinds, most):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(outline, "ALL", most)
-        chosen = outline._spread(np.array(kinds, np.int32)).tolist()
+    chosen = schema_statistics._spread(np.array(kinds, np.int32), most).tolist()
     counts = Counter(kind for kind in kinds if kind >= 0)
     each = max(1, most // max(1, len(counts)))
     expected = []

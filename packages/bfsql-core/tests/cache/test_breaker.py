@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Any
 
@@ -151,6 +152,28 @@ async def test_calls_wait_for_a_probe_that_is_under_way(store):
     store.hangs = False
     await until(asking.done)
     assert [node.id for node in await asking] == ["a"]
+    await db.close()
+
+
+async def test_a_silent_call_makes_others_wait_for_a_probe_alone_and_ends_with_it(store):
+    db = CircuitBreakerBackend(store, max_pause=60, patience=0)
+    await db.get_nodes_batch(["a"])
+    db.breaker.silent(0.0)  # others have had an answer since
+    assert db.breaker.state == "closed"
+    store.hangs, began = True, time.monotonic()
+
+    async def held():
+        async with asyncio.timeout(60) as limit:
+            db.breaker.waiting.add(limit)
+            await db.get_nodes_batch(["a"])
+
+    holding = asyncio.create_task(held())
+    await asyncio.sleep(0)
+    db.breaker.silent(began)
+    await fails(lambda: db.get_nodes_batch(["b"]), CircuitOpen)
+    assert (db.breaker.state, store.pings) == ("half-open", 1)
+    await fails(lambda: holding, TimeoutError)
+    assert db.breaker.state == "open"
     await db.close()
 
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import AsyncGenerator, Collection, Hashable, Iterable, Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from itertools import product
+from types import MappingProxyType
 from typing import Any, Self, TypeVar, Unpack
 
+from bfsql import call
 from bfsql.abc import DEFAULT_NEXT_STEPS, BatchGraphDb, GraphDbInterface
 from bfsql.abc import each as each_id
 from bfsql.errors import StoreUnavailable
 from bfsql.models import (
-    NO_METADATA,
     EdgeFilter,
     EntityStub,
     Metadata,
@@ -23,11 +25,11 @@ from bfsql.models import (
     PropertyCondition,
     Triple,
     combined,
-    outline_of,
 )
 from bfsql.models.matching import Labels, aliases_of, best_matches, name_of
 from bfsql.models.parts import only
 from bfsql.plugins.registry import open_backend
+from bfsql.schema_statistics import outline_by_batches, outline_in_integers
 from bfsql_federation.columns import FederatedColumns, JoinedNumbers
 from bfsql_federation.identifiers import Identifiers, read_crosswalk
 from bfsql_federation.member import Member, Names, each, joined_time_keys, together
@@ -145,25 +147,23 @@ class FederationBackend(BatchGraphDb):
         return [Node(*one) for one in types.items()]
 
     async def _types(
-        self, ids: Sequence[str], known: tuple[Member, list[Node]] | None = None
+        self, ids: Sequence[str], known: Mapping[Member, Iterable[Node]] = MappingProxyType({})
     ) -> tuple[dict[str, str], list[str]]:
         """The types of entities by id; and the names of graphs that do not answer.
 
         Args:
             ids: Canonical ids.
-            known: A graph, and the entities that it has.
+            known: The entities that a graph has, which is then not asked.
         """
-        told = {} if known is None else {known[0].name: known[1]}
-        asked = self._spellings([one for one in self.members if one.name not in told], ids)
-        for member, nodes in await each(asked, lambda one: one.db.get_nodes_batch(asked[one])):
-            told[member.name] = list(nodes)
+        asked = self._spellings([one for one in self.members if one not in known], ids)
+        told = {**known, **dict(await each(asked, lambda one: one.db.get_nodes_batch(asked[one])))}
         types: dict[str, str] = {}
         for member in self.members:
-            for node in told.get(member.name, ()):
+            for node in told.get(member, ()):
                 entity_id = self.identifiers.canonical(node.id)
                 own_type = member.types.common(node.entity_type)
                 types[entity_id] = better_type(types.get(entity_id), own_type)
-        return types, [one.name for one in asked if one.name not in told]
+        return types, [one.name for one in asked if one not in told]
 
     async def nodes_stream(
         self,
@@ -178,18 +178,15 @@ class FederationBackend(BatchGraphDb):
         """
         sure = conditions_of_one(conditions)
 
-        async def nodes(member: Member) -> AsyncGenerator[tuple[Member, list[Node]]]:
+        def nodes(member: Member) -> AsyncGenerator[Sequence[Node]]:
             known = member.first_known(sure)
             types = None if known else member.types.own(entity_types)
-            stream = member.db.nodes_stream(entity_types=types, conditions=known)
-            async with aclosing(member.read(stream)) as batches:
-                async for batch in batches:
-                    yield member, list(batch)
+            return member.db.nodes_stream(entity_types=types, conditions=known)
 
-        async with aclosing(together([nodes(one) for one in self.members])) as batches:
+        async with aclosing(together({one: nodes(one) for one in self.members})) as batches:
             async for member, batch in batches:
                 ids = list(dict.fromkeys(self.identifiers.canonical(node.id) for node in batch))
-                types, _ = await self._types(ids, (member, batch))
+                types, _ = await self._types(ids, {member: batch})
                 yield [
                     Node(*one)
                     for one in types.items()
@@ -212,8 +209,14 @@ class FederationBackend(BatchGraphDb):
         for member, records in told:
             for own, metadata in records.items():
                 described[self.identifiers.canonical(own)].append((member, own, metadata))
-        shared = [i for i, some in described.items() if len(some) > 1]
-        types = await self._own_types(shared) if shared else {}
+        all_types = keys is None or "other_types" in keys
+        # Otherwise types decide only whether a record with its id as its name says anything.
+        untold = [
+            entity_id
+            for entity_id, some in described.items()
+            if len(some) > 1 and (all_types or any(own == md.get("name") for _, own, md in some))
+        ]
+        types = await self._own_types(untold)
         wanted = (keys is None or not ORIGINS.isdisjoint(keys)) and self._origins
         merged = {
             entity_id: merged_node(
@@ -230,7 +233,8 @@ class FederationBackend(BatchGraphDb):
 
     async def _own_types(self, ids: Sequence[str]) -> dict[tuple[str, str], str]:
         """The types of entities in each graph, by its name and the id there."""
-        told = await each(self.members, lambda one: one.db.get_nodes_batch(self._spelt(one, ids)))
+        asked = self._spellings(self.members, ids)
+        told = await each(asked, lambda one: one.db.get_nodes_batch(asked[one]))
         return {
             (member.name, node.id): member.types.common(node.entity_type)
             for member, nodes in told
@@ -253,29 +257,23 @@ class FederationBackend(BatchGraphDb):
     ) -> AsyncGenerator[list[Triple]]:
         """The rings of some entities in all graphs."""
         canonical, predicates = self.identifiers.canonical, part.get("predicates")
-        asked = [canonical(one) for one in ids]
-
-        async def ring(member: Member) -> AsyncGenerator[list[Triple]]:
-            own = self._spelt(member, asked)
-            if not own:
-                return
-            common = member.predicates.common
-            stream = member.db.edges_stream(
+        asked = self._spellings(self.members, [canonical(one) for one in ids])
+        rings = {
+            member: member.db.edges_stream(
                 own, predicates=member.predicates.own(predicates), direction=part.get("direction")
             )
-            async with aclosing(member.read(stream)) as batches:
-                async for rows in batches:
-                    found = ((canonical(row[0]), common(row[1]), canonical(row[2])) for row in rows)
-                    # An edge between two spellings of one entity says that they are the same.
-                    yield [
-                        edge
-                        for row, edge in zip(rows, found, strict=True)
-                        if edge[0] != edge[2] or row[0] == row[2]
-                    ]
-
-        async with aclosing(together([ring(one) for one in self.members])) as batches:
-            async for rows in batches:
-                yield rows
+            for member, own in asked.items()
+        }
+        async with aclosing(together(rings)) as batches:
+            async for member, rows in batches:
+                common = member.predicates.common
+                found = ((canonical(row[0]), common(row[1]), canonical(row[2])) for row in rows)
+                # An edge between two spellings of one entity says that they are the same.
+                yield [
+                    edge
+                    for row, edge in zip(rows, found, strict=True)
+                    if edge[0] != edge[2] or row[0] == row[2]
+                ]
 
     async def metadata_for_edges_batch(
         self, edges: Collection[Triple], keys: Collection[str] | None = None
@@ -284,23 +282,19 @@ class FederationBackend(BatchGraphDb):
         asked = None if keys is None else [*keys]
 
         def spelt(member: Member) -> list[Triple]:
-            return [
-                own
-                for subject, predicate, obj in edges
-                for own in product(
-                    self._spelt(member, [subject]),
-                    member.predicates.own([predicate]) or (),
-                    self._spelt(member, [obj]),
-                )
-            ]
+            ends = {end: self._spelt(member, [end]) for e in edges for end in (e[0], e[2])}
+            own = {name: member.predicates.own([name]) or () for name in {e[1] for e in edges}}
+            return [one for s, p, o in edges for one in product(ends[s], own[p], ends[o])]
 
         told = await each(
             self.members, lambda one: one.db.metadata_for_edges_batch(spelt(one), asked)
         )
+        canonical = self.identifiers.canonical
         claims: defaultdict[Triple, list[tuple[Member, Triple, Metadata]]] = defaultdict(list)
         for member, records in told:
             for own, metadata in records.items():
-                claims[self._common(member, own)].append((member, own, metadata))
+                triple = canonical(own[0]), member.predicates.common(own[1]), canonical(own[2])
+                claims[triple].append((member, own, metadata))
         # Of many edges, a store may return empty metadata without looking whether it has them.
         several = [some for some in claims.values() if len(some) > 1]
         unsure = [(member, own) for some in several for member, own, md in some if not md]
@@ -314,14 +308,9 @@ class FederationBackend(BatchGraphDb):
                 if (member, own) not in missing
             ]
             if described:
-                canonical = self.identifiers.canonical
                 merge = self.time_keys.merge(triple[1])
                 merged[triple] = merged_edge(described, merge, canonical, origins=wanted)
         return only(merged, keys)
-
-    def _common(self, member: Member, edge: Sequence[str]) -> Triple:
-        canonical = self.identifiers.canonical
-        return canonical(edge[0]), member.predicates.common(edge[1]), canonical(edge[2])
 
     async def _having(self, edges: list[tuple[Member, Triple]]) -> set[tuple[Member, Triple]]:
         """The edges that the graphs have."""
@@ -436,7 +425,10 @@ class FederationBackend(BatchGraphDb):
         return len(told) == len(self.members) and all(found for _, found in told)
 
     async def outline(self) -> Outline | None:
-        """The types, relations and properties of a sample of all graphs; of small ones, of all."""
+        """All types and relations, if ids are numbered or the graphs are small, or a sample's."""
+        if columns := self.columns():
+            outline = await outline_in_integers(self, columns, SAMPLE * len(self.members))
+            return replace(outline, node_counts={}, sampled=True) if call.omissions() else outline
         ids, is_whole = await self._sample()
         edges: set[Triple] = set()
         async with aclosing(self.edges_stream(ids)) as batches:
@@ -445,21 +437,8 @@ class FederationBackend(BatchGraphDb):
                 if len(edges) > 20 * SAMPLE:
                     is_whole = False
                     break
-        types, silent = await self._types(
-            sorted({*ids, *(e[0] for e in edges), *(e[2] for e in edges)})
-        )
-        whole = sorted(one for one in edges if one[0] in types and one[2] in types)
-        relations = Counter((types[s], p, types[o]) for s, p, o in whole)
-        nodes = await self.metadata_for_nodes_batch(ids)
-        records = await self.metadata_for_edges_batch(whole[:SAMPLE])
-        is_whole = is_whole and not silent
-        return outline_of(
-            Counter(types.values()) if is_whole else {},
-            relations,
-            ((types[i], nodes.get(i, NO_METADATA)) for i in ids if i in types),
-            ((triple[1], metadata) for triple, metadata in records.items()),
-            sampled=not is_whole,
-        )
+        is_whole = is_whole and not call.omissions()
+        return await outline_by_batches(self, ids, edges, sampled=not is_whole)
 
     async def _sample(self) -> tuple[list[str], bool]:
         """Some entities of each graph; and whether these are all of them."""

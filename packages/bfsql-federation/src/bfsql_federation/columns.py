@@ -10,10 +10,9 @@ from itertools import chain
 from typing import Any, Unpack
 
 import numpy as np
-import numpy.typing as npt
 
-from bfsql.arrays import numbers_of, ranges
-from bfsql.integers import NO_NODE, IntArray, IntegerGraph, NodeBatch, ResolvedNode, Ring
+from bfsql.arrays import LongArray, marked, numbers_of, places_of, ranges
+from bfsql.integers import NO_NODE, IntArray, IntegerGraph, NodeBatch, Numbering, ResolvedNode, Ring
 from bfsql.models import EdgeFilter, PropertyCondition
 from bfsql_federation.identifiers import Identifiers
 from bfsql_federation.member import Member, together
@@ -29,10 +28,10 @@ class _Numbers:
 
     nodes: IntArray
     """By handle in the graph: the joined handle."""
-    order: npt.NDArray[np.intp]
+    order: IntArray
     """The handles in the graph, in the order of joined handles."""
-    ascending: IntArray
-    """The joined handles, in this order."""
+    starts: LongArray
+    """By joined handle: where its handles begin in this order; and where the last ones end."""
     types: IntArray
     """By number in the graph: the joined number of a type."""
     predicates: IntArray
@@ -40,14 +39,9 @@ class _Numbers:
 
     def own(self, handles: IntArray) -> IntArray:
         """The handles in the graph of joined ones; an entity may have several."""
-        if len(handles) > len(self.nodes) // 16:
-            asked = np.zeros(1 + max(handles.max(), self.ascending[-1:].max(initial=0)), bool)
-            asked[handles] = True
-            return np.flatnonzero(asked.take(self.nodes)).astype(np.int32)
-        starts = np.searchsorted(self.ascending, handles, "left")
-        ends = np.searchsorted(self.ascending, handles, "right")
-        _, places = ranges(starts, ends - starts)
-        return np.sort(self.order.take(places)).astype(np.int32)
+        starts = self.starts.take(handles)
+        _, places = ranges(starts, self.starts.take(handles + 1) - starts)
+        return np.sort(self.order.take(places))
 
 
 class JoinedNumbers:
@@ -86,43 +80,30 @@ class JoinedNumbers:
         ids = [[*map(identifiers.canonical, some)] for some in spelt]
         joined.ids = sorted({*chain.from_iterable(ids)})
         places = {one: place for place, one in enumerate(joined.ids)}
-        own_types = [
-            [*map(member.types.common, graph.type_names)]
-            for member, graph in zip(members, known, strict=True)
-        ]
-        own_predicates = [
-            [*map(member.predicates.common, graph.predicate_names)]
-            for member, graph in zip(members, known, strict=True)
-        ]
-        joined.type_names = sorted({*chain.from_iterable(own_types)})
-        joined.predicate_names = sorted({*chain.from_iterable(own_predicates)})
         joined.types = np.full(len(joined.ids), NO_NODE, np.int32)
         joined.members = []
-        generic = numbers_of(GENERIC_TYPES, joined.type_names)
-        for graph, some, types, predicates in zip(
-            known, ids, own_types, own_predicates, strict=True
-        ):
+        types, predicates = Numbering(), Numbering()
+        for member, graph, some in zip(members, known, ids, strict=True):
             nodes = np.fromiter(map(places.__getitem__, some), np.int32, len(some))
-            order = np.argsort(nodes, kind="stable")
+            counts = np.bincount(nodes, minlength=len(joined.ids))
             numbers = _Numbers(
                 nodes,
-                order,
-                nodes.take(order),
-                _places(types, joined.type_names),
-                _places(predicates, joined.predicate_names),
+                np.argsort(nodes, kind="stable").astype(np.int32),
+                np.append(0, np.cumsum(counts)),
+                types.of(map(member.types.common, graph.type_names), len(graph.type_names)),
+                predicates.of(
+                    map(member.predicates.common, graph.predicate_names), len(graph.predicate_names)
+                ),
             )
             joined.members.append(numbers)
             own = await graph.types(np.arange(graph.size, dtype=np.int32))
             is_node = own != NO_NODE
             found, typed = nodes[is_node], numbers.types.take(own[is_node])
-            have = joined.types.take(found)
+            have, generic = joined.types.take(found), numbers_of(GENERIC_TYPES, types.names)
             is_new = (have == NO_NODE) | (np.isin(have, generic) & ~np.isin(typed, generic))
             joined.types[found[is_new][::-1]] = typed[is_new][::-1]  # of two spellings the first
+        joined.type_names, joined.predicate_names = types.names, predicates.names
         return joined
-
-
-def _places(names: Sequence[str], among: list[str]) -> IntArray:
-    return np.array([bisect_left(among, name) for name in names], np.int32)
 
 
 class FederatedColumns(IntegerGraph):
@@ -138,12 +119,11 @@ class FederatedColumns(IntegerGraph):
         self, members: Sequence[Member], identifiers: Identifiers, numbers: JoinedNumbers
     ) -> None:
         self._identifiers, self._numbers = identifiers, numbers
-        graphs = [member.db.columns() for member in members]
-        self._graphs = [
-            (member, graph, own)
-            for member, graph, own in zip(members, graphs, numbers.members, strict=True)
-            if graph is not None
-        ]
+        self._graphs = {
+            member: (graph, own)
+            for member, own in zip(members, numbers.members, strict=True)
+            if (graph := member.db.columns()) is not None
+        }
 
     @property
     def size(self) -> int:
@@ -185,29 +165,25 @@ class FederatedColumns(IntegerGraph):
 
     async def rings(self, handles: IntArray, **part: Unpack[EdgeFilter]) -> AsyncGenerator[Ring]:
         """The rings of all graphs, each read from its own columns."""
-
-        async def ring(
-            member: Member, graph: IntegerGraph, numbers: _Numbers
-        ) -> AsyncGenerator[Ring]:
-            own = numbers.own(handles)
-            if not len(own):
-                return
-            predicates = member.predicates.own(part.get("predicates"))
-            stream = graph.rings(own, predicates=predicates, direction=part.get("direction"))
-            async with aclosing(member.read(stream)) as batches:
-                async for subjects, kinds, objects in batches:
-                    joined = Ring(
-                        numbers.nodes.take(subjects),
-                        numbers.predicates.take(kinds),
-                        numbers.nodes.take(objects),
-                    )
-                    # An edge between two spellings of one entity says that they are the same.
-                    kept = (joined.subjects != joined.objects) | (subjects == objects)
-                    yield joined if kept.all() else Ring(*(one[kept] for one in joined))
-
-        async with aclosing(together([ring(*one) for one in self._graphs])) as rings:
-            async for one in rings:
-                yield one
+        rings = {
+            member: graph.rings(
+                own,
+                predicates=member.predicates.own(part.get("predicates")),
+                direction=part.get("direction"),
+            )
+            for member, (graph, numbers) in self._graphs.items()
+            if len(own := numbers.own(handles))
+        }
+        async with aclosing(together(rings)) as batches:
+            async for member, (subjects, kinds, objects) in batches:
+                _, numbers = self._graphs[member]
+                joined = Ring(
+                    numbers.nodes.take(subjects),
+                    numbers.predicates.take(kinds),
+                    numbers.nodes.take(objects),
+                )
+                # An edge between two spellings of one entity says that they are the same.
+                yield marked(joined, (joined.subjects != joined.objects) | (subjects == objects))
 
     async def nodes(
         self,
@@ -220,11 +196,13 @@ class FederatedColumns(IntegerGraph):
         wanted[numbers_of(entity_types or (), self.type_names)] = True
         chosen = np.zeros(self.size, bool)
         if sure := conditions_of_one(conditions):
-            for member, graph, numbers in self._graphs:
-                nodes = graph.nodes(None, member.first_known(sure))
-                async with aclosing(member.read(nodes)) as batches:
-                    async for batch in batches:
-                        chosen[numbers.nodes.take(batch.handles)] = True
+            found = {
+                member: graph.nodes(None, member.first_known(sure))
+                for member, (graph, _) in self._graphs.items()
+            }
+            async with aclosing(together(found)) as batches:
+                async for member, batch in batches:
+                    chosen[self._graphs[member][1].nodes.take(batch.handles)] = True
         else:
             chosen[:] = True
         handles = np.flatnonzero(chosen & wanted[self._numbers.types]).astype(np.int32)
@@ -232,19 +210,20 @@ class FederatedColumns(IntegerGraph):
             yield NodeBatch(handles, self._numbers.types.take(handles), {})
 
     async def property_values(self, handles: IntArray, key: str) -> list[Any] | None:
-        """The value of a property of each node, where at most one graph has it."""
+        """The value of a property of each node, where no two graphs say otherwise."""
         if not conditions_of_one([PropertyCondition(key, "has")]) or key == "name":
             return None
         found: list[Any] = [None] * len(handles)
-        places = np.full(self.size, -1, np.int64)
-        places[handles] = np.arange(len(handles))
-        for _, graph, numbers in self._graphs:
+        for graph, numbers in self._graphs.values():
             own = numbers.own(handles)
             values = await graph.property_values(own, key)
             if values is None:
                 return None
-            for place, value in zip(places[numbers.nodes.take(own)], values, strict=True):
-                if value is not None and found[place] is not None:
-                    return None
-                found[place] = value if found[place] is None else found[place]
+            places = places_of(handles, numbers.nodes.take(own), self.size).tolist()
+            for place, value in zip(places, values, strict=True):
+                have = found[place]
+                if have is None:
+                    found[place] = value
+                elif value is not None and (isinstance(value, list) or repr(value) != repr(have)):
+                    return None  # merging has several values, or sorts them
         return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import defaultdict
 from collections.abc import (
     AsyncGenerator,
@@ -24,6 +25,8 @@ from bfsql.errors import BfsqlError, ConfigurationError, StoreError
 from bfsql.models import Omission, PropertyCondition
 from bfsql.models.valid_time import TimeKeys
 
+SILENT_SECONDS = 1.0
+"""After so long without a response to any call, other calls wait for a probe of the graph alone."""
 T = TypeVar("T")
 
 
@@ -82,7 +85,7 @@ class Member:
     ) -> None:
         self.name = name
         self.backend = backend
-        self.db = CircuitBreakerBackend(backend, max_pause=30.0)
+        self.db = CircuitBreakerBackend(backend, max_pause=30.0, patience=0.25)
         self.types = types or Names()
         self.predicates = predicates or Names()
         self._begins = tuple(begins)
@@ -102,9 +105,13 @@ class Member:
         Raises:
             BfsqlError: What does not concern this graph alone, such as a limit of the call.
         """
+        breaker, loop = self.db.breaker, asyncio.get_running_loop()
+        # A graph that hangs leaves half of the time for the rest of the call.
+        seconds = call.seconds_left(self._seconds, 0.5)
+        silent = loop.call_later(min(seconds, SILENT_SECONDS), breaker.silent, time.monotonic())
+        breaker.waiting.add(limit := asyncio.timeout(seconds))
         try:
-            # A graph that hangs leaves half of the time for the rest of the call.
-            async with asyncio.timeout(call.seconds_left(self._seconds, 0.5)):
+            async with limit:
                 return await request()
         except (StoreError, TimeoutError, OSError) as failure:
             self.report(failure)
@@ -112,6 +119,9 @@ class Member:
             raise
         except Exception as failure:  # noqa: BLE001 - a driver's own: the other graphs answer
             self.report(failure)
+        finally:
+            silent.cancel()
+            breaker.waiting.discard(limit)
         return None
 
     async def read(self, stream: AsyncGenerator[Any]) -> AsyncGenerator[Any]:
@@ -162,35 +172,38 @@ def joined_time_keys(members: Sequence[Member]) -> TimeKeys:
     )
 
 
-async def together(streams: Sequence[AsyncGenerator[T]]) -> AsyncGenerator[T]:
-    """The items of several streams as they arrive; each is read at most one item ahead.
+async def together(streams: Mapping[Member, AsyncGenerator[T]]) -> AsyncGenerator[tuple[Member, T]]:
+    """The batches of several graphs as they arrive; of each, at most one is read ahead.
+
+    Args:
+        streams: The stream of each graph, which ends where the graph does not answer.
 
     Raises:
-        Exception: What one of the streams raises.
+        BfsqlError: What does not concern one graph alone.
     """
-    arrived: asyncio.Queue[tuple[T, ...] | Exception] = asyncio.Queue(len(streams))
+    arrived: asyncio.Queue[tuple[Member, T] | Exception | None] = asyncio.Queue(len(streams))
 
-    async def read(stream: AsyncGenerator[T]) -> None:
+    async def read(member: Member, stream: AsyncGenerator[T]) -> None:
         try:
-            async with aclosing(stream):
-                async for item in stream:
-                    await arrived.put((item,))
-        except Exception as error:  # noqa: BLE001 - raised where the items are read
+            async with aclosing(member.read(stream)) as batches:
+                async for batch in batches:
+                    await arrived.put((member, batch))
+        except Exception as error:  # noqa: BLE001 - raised where the batches are read
             await arrived.put(error)
         else:
-            await arrived.put(())
+            await arrived.put(None)
 
-    tasks = [asyncio.create_task(read(one)) for one in streams]
+    tasks = [asyncio.create_task(read(*one)) for one in streams.items()]
     try:
         left = len(tasks)
         while left:
             match await arrived.get():
                 case Exception() as error:
                     raise error
-                case ():
+                case None:
                     left -= 1
-                case (item,):
-                    yield item
+                case batch:
+                    yield batch
     finally:
         for task in tasks:
             task.cancel()

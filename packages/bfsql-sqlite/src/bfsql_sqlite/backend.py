@@ -28,11 +28,12 @@ from bfsql.models.records import (
     Triple,
     edge_label,
 )
+from bfsql.schema_statistics import outline_in_integers
 from bfsql_sqlite import queries
 from bfsql_sqlite.adjacency import NumberedEdgeFilter
 from bfsql_sqlite.connection import FEW, Pool, Result, holds_tables
 from bfsql_sqlite.integer_graph import Schema, SqliteIntegerGraph, find, names_of, rows_of_nodes
-from bfsql_sqlite.outline import of_file, outlined
+from bfsql_sqlite.outline import of_file
 from bfsql_sqlite.plugin import SOURCES
 from bfsql_sqlite.records import Records, part
 from bfsql_sqlite.search import search
@@ -152,7 +153,7 @@ class SqliteBackend(BatchGraphDb):
     async def outline(self) -> Outline:
         """The composition of the graph, counted over all of its edges."""
         stored = await self._pool.run(partial(of_file, writes=self._pool.writes))
-        return stored or await outlined(self, self.columns())
+        return stored or await outline_in_integers(self, self.columns())
 
     # --- in one go ----------------------------------------------------------
 

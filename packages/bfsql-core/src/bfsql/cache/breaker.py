@@ -44,22 +44,28 @@ class Breaker:
         ping: Returns once the store has answered a small request; raises `StoreUnavailable`
             if it does not answer.
         max_pause: Longest pause between two probes, in seconds.
+        patience: How long a probe may keep calls waiting, in seconds from its start.
 
     Attributes:
         state: closed, open or half-open.
         failures: Consecutive calls and probes that the store did not answer.
         retry_at: `time.monotonic()` of the next probe; None while the breaker is closed.
         last_error: Reason for the latest failure; None after an answer.
+        waiting: Limits of calls to the store that are to end once it is known to be away.
     """
 
-    def __init__(self, ping: Callable[[], Awaitable[None]], max_pause: float) -> None:
+    def __init__(
+        self, ping: Callable[[], Awaitable[None]], max_pause: float, patience: float = 1.0
+    ) -> None:
         self.state: State = "closed"
         self.failures = 0
         self.retry_at: float | None = None
         self.last_error: StoreUnavailable | None = None
+        self.waiting: set[asyncio.Timeout] = set()
         self._ping = ping
         self._max_pause = max_pause
-        self._last_answer = self._opened = time.monotonic()
+        self._patience = patience
+        self._last_answer = self._opened = self._probed = time.monotonic()
         self._watch: asyncio.Task[None] | None = None
         self._stopped = False
 
@@ -69,13 +75,14 @@ class Breaker:
         return 0.0 if self.retry_at is None else max(0.0, self.retry_at - time.monotonic())
 
     async def admit(self) -> None:
-        """Let a call pass while the breaker is closed; it waits 1 s for a probe under way.
+        """Let a call pass while the breaker is closed; it waits briefly for a probe under way.
 
         Raises:
             CircuitOpen: The breaker is open, or half-open for longer than a call waits.
         """
         if self.state == "half-open" and self._watch is not None:
-            await asyncio.wait([self._watch], timeout=call.seconds_left(1.0))
+            left = max(0.0, self._probed + self._patience - time.monotonic())
+            await asyncio.wait([self._watch], timeout=call.seconds_left(left))
         if self.state != "closed":
             raise CircuitOpen(self.last_error, self.seconds)
 
@@ -115,6 +122,15 @@ class Breaker:
         elif self._watch is None and self.failures:
             self.failures, self.last_error = 0, None
 
+    def silent(self, began: float) -> None:
+        """Report a call without a response since it began, for which others need not wait.
+
+        Unless others have had a response since, it starts a probe, which they wait for instead.
+        """
+        self._suspect(_silent(time.monotonic() - began), began)
+        if self._watch is not None and self.state == "closed":
+            self.state, self._probed = "half-open", time.monotonic()
+
     def stop(self) -> None:
         """Stop probing."""
         self._stopped = True
@@ -151,7 +167,7 @@ class Breaker:
 
     async def _probe(self) -> StoreUnavailable | None:
         """The reason why the store does not answer; None if it answers, even with an error."""
-        began = time.monotonic()
+        self._probed = began = time.monotonic()
         with call.scope(seconds=PROBE_SECONDS):
             try:
                 async with asyncio.timeout(PROBE_SECONDS):
@@ -170,7 +186,7 @@ class Breaker:
         return failed
 
     def _open(self, error: StoreUnavailable, wait: float) -> None:
-        if self.state == "closed":
+        if self.retry_at is None:
             log.error(
                 "The store does not answer. Calls that need it fail immediately until it does; "
                 "it is tried again in %.3g s, then less and less often, at least every %.3g s: %s",
@@ -180,9 +196,12 @@ class Breaker:
             )
             self._opened = time.monotonic()
         self.state, self.retry_at = "open", time.monotonic() + wait
+        for limit in self.waiting:
+            if not limit.expired():
+                limit.reschedule(0.0)
 
     def _close(self) -> None:
-        if self.state != "closed":
+        if self.retry_at is not None:
             log.warning("The store answers again, after %.1f s.", time.monotonic() - self._opened)
         self.state, self.retry_at = "closed", None
         self.failures, self.last_error = 0, None
@@ -194,14 +213,15 @@ class CircuitBreakerBackend(SignatureAdapter):
     Args:
         inner: The backend to call.
         max_pause: Longest pause between two probes, in seconds.
+        patience: How long a probe may keep calls waiting, in seconds from its start.
 
     Attributes:
         breaker: The breaker, which tracks whether the store answers.
     """
 
-    def __init__(self, inner: GraphDbInterface, max_pause: float) -> None:
+    def __init__(self, inner: GraphDbInterface, max_pause: float, patience: float = 1.0) -> None:
         super().__init__(inner)
-        self.breaker = Breaker(partial(super()._ask, "ping"), max_pause)
+        self.breaker = Breaker(partial(super()._ask, "ping"), max_pause, patience)
 
     async def _ask(self, method: str, /, *args: Any, **named: Any) -> Any:
         await self.breaker.admit()

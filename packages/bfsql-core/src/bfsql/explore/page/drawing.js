@@ -2,13 +2,13 @@
 /** The drawing for sigma: a graphology graph made from the page's graph. */
 
 import { short } from "./overlay.js";
-import { markOf } from "./palette.js";
+import { colourOfGraph, markOf } from "./palette.js";
 
 /** @typedef {import("./graph.js").Graph} Graph */
 
 /** @typedef {{text: string, back: boolean}} Label The name of an edge; `back` if the edge runs against its line. */
 
-/** @typedef {{source: string, target: string, both: boolean, labels: Label[], width: number}} Line */
+/** @typedef {{source: string, target: string, both: boolean, labels: Label[], width: number, graph: string | null}} Line */
 
 /** The number of nodes from which they are drawn smaller. */
 const MANY = 1500;
@@ -54,14 +54,14 @@ export function drawingOf(graph, before, edgeLabel) {
     return { id: key, size: data.size, ...(place?.placed ? { x: place.x, y: -place.y } : {}) };
   });
   const links = [];
-  for (const { source, target, both, labels, width } of linesOf(graph, edgeLabel)) {
+  for (const { source, target, both, labels, width, graph: origin } of linesOf(graph, edgeLabel)) {
     if (!drawing.hasNode(source) || !drawing.hasNode(target)) continue;
     if (source === target) {
       drawing.setNodeAttribute(source, "loops", labels);
       continue;
     }
-    drawing.addEdge(source, target, { from: source, to: target, labels, width });
-    if (both) drawing.addEdge(target, source, { from: target, to: source, labels: [], width });
+    drawing.addEdge(source, target, { from: source, to: target, labels, width, graph: origin });
+    if (both) drawing.addEdge(target, source, { from: target, to: source, labels: [], width, graph: origin });
     links.push({ source, target });
   }
   return { drawing, bodies, links };
@@ -79,6 +79,7 @@ function attributesOf(node, many) {
     text: node.label ?? short(node.name),
     kindOf: node.type,
     colour,
+    graph: colourOfGraph(node.metadata),
     shape,
     full: node.full,
     seed: node.seed,
@@ -95,9 +96,10 @@ function linesOf(graph, edgeLabel) {
     const { subject, object } = edge;
     const [one, other] = subject < object ? [subject, object] : [object, subject];
     const key = `${one.length} ${one}${other}`;
-    const line = lines.get(key) ?? { source: keyOf(subject), target: keyOf(object), both: false, labels: [], width: 0 };
+    const line = lines.get(key) ?? { source: keyOf(subject), target: keyOf(object), both: false, labels: [], width: 0, graph: colourOfGraph(edge.metadata) };
     const back = line.source !== keyOf(subject);
     line.both ||= back;
+    if (line.graph !== colourOfGraph(edge.metadata)) line.graph = null;
     line.labels.push({ text: edgeLabel(edge), back });
     line.width = Math.max(line.width, /** @type {any} */ (edge).width ?? 1.7);
     lines.set(key, line);

@@ -39,6 +39,19 @@ export function markOf(type) {
   return mark;
 }
 
+/** The colours of the graphs of a federation, in the order of their first use. @type {Map<string, string>} */
+export const graphColours = new Map();
+
+/** The colour of what one graph alone says; null for what several or none say. @param {Record<string, any>} [metadata] @returns {string | null} */
+export function colourOfGraph(metadata) {
+  const graphs = Array.isArray(metadata?.graphs) ? metadata.graphs.map(String) : [];
+  for (const name of graphs) {
+    const left = COLOURS.length - graphColours.size; // from the last, since types begin with the first
+    if (left && !graphColours.has(name)) graphColours.set(name, COLOURS[left - 1]);
+  }
+  return graphs.length === 1 ? graphColours.get(graphs[0]) ?? null : null;
+}
+
 /** Mix two colours `#rrggbb`. @param {string} one @param {string} other @param {number} part Of the first, 0 to 1. */
 export function mix(one, other, part) {
   const [a, b] = [one, other].map((c) => [1, 3, 5].map((i) => parseInt(c.slice(i, i + 2), 16)));

@@ -6,11 +6,11 @@
  * remains responsive even if drawing is slow.
  */
 
-import { h } from "./dom.js";
+import { fill, h, name } from "./dom.js";
 import { drawingOf, emptyDrawing, idOf, keyOf } from "./drawing.js";
 import { layout } from "./layout.js";
 import { drawTexts } from "./overlay.js";
-import { mix } from "./palette.js";
+import { graphColours, mix } from "./palette.js";
 import { ALL, takeStage } from "./stage.js";
 
 /** @typedef {import("./graph.js").Graph} Graph */
@@ -64,6 +64,8 @@ export function createPicture(container, { label, onClick, onDoubleClick, onHove
   /** @type {(value: void) => void} */
   let settle = () => {};
   element.setAttribute("aria-label", label);
+  const graphs = h("div", { class: "graphs", role: "group", "aria-label": "Colours of graphs" });
+  container.append(graphs);
   dark.addEventListener("change", recolour);
 
   /** @param {string} id @param {any} data A copy. */
@@ -71,6 +73,7 @@ export function createPicture(container, { label, onClick, onDoubleClick, onHove
     if (hidden.has(data.kindOf)) data.hidden = true;
     const faded = isFaded(id);
     [data.color, data.border] = faded ? [colours.faded, colours.faded] : paintOf(data);
+    if (data.graph && !faded) data.border = data.graph;
     data.zIndex = faded ? 0 : data.seed ? 3 : 2;
     return data;
   }
@@ -89,7 +92,7 @@ export function createPicture(container, { label, onClick, onDoubleClick, onHove
   function reduceEdge(_, data) {
     const { from, to } = data;
     const strong = hovered !== null ? from === hovered || to === hovered : lit !== null && lit.has(from) && lit.has(to);
-    data.color = strong ? colours.strongLine : lit && !large ? colours.fadedLine : colours.line;
+    data.color = strong ? colours.strongLine : lit && !large ? colours.fadedLine : data.graph ?? colours.line;
     data.size = data.width;
     data.type = large ? "line" : "arrow"; // lines are thin, have no heads, and are fast
     data.zIndex = strong || !lit ? 1 : 0;
@@ -176,6 +179,8 @@ export function createPicture(container, { label, onClick, onDoubleClick, onHove
       const before = drawing;
       const { drawing: next, bodies, links } = drawingOf(graph, before, edgeLabel);
       drawing = next;
+      const line = (/** @type {string} */ stroke) => h("svg", { class: "mark", viewBox: "0 0 16 16", "aria-hidden": "true" }, h("path", { d: "M0 8h16", stroke, "stroke-width": 3 }));
+      fill(graphs, [...graphColours].map(([one, colour]) => h("span", { class: "legend-item" }, line(colour), name(one))));
       large = links.length > LARGE;
       const kept = bodies.filter((body) => body.x !== undefined).length;
       if (kept === bodies.length && kept === before.order) return sigma.setGraph(drawing);

@@ -6,6 +6,7 @@
 import { call } from "./api.js";
 import { Graph } from "./graph.js";
 import { knownName, readNames } from "./names.js";
+import { schemaOrNull } from "./schema.js";
 
 /** @typedef {{graph: Graph, calls: import("./api.js").Call[]}} Walked The calls, and the graph formed by all their answers. */
 
@@ -130,9 +131,12 @@ export function openingArguments(text, state) {
 export async function walk(state, signal, known) {
   const key = (/** @type {any} */ args) => JSON.stringify(args);
   const wanted = [walkArguments(state), ...state.open.map((/** @type {string} */ text) => openingArguments(text, state))];
+  const properties = Object.values((await schemaOrNull())?.properties ?? {}).flat();
+  const origins = properties.some((text) => /^graphs(?::|$)/.test(text)) ? ["graphs"] : []; // of a federation
   const calls = [];
   for (const args of wanted) {
-    const made = known.get(key(args)) ?? (await call("bfs_query", args, signal));
+    const asked = "fields" in args ? { ...args, fields: [...args.fields, ...origins] } : args;
+    const made = known.get(key(args)) ?? (await call("bfs_query", asked, signal));
     known.set(key(args), made);
     calls.push(made);
   }
