@@ -33,6 +33,7 @@ from bfsql.models import (
     SchemaSummary,
     ShownNodes,
     Subgraph,
+    WalkRow,
 )
 from bfsql.models.facet import Best, FacetSummary, MeasureValue, Value
 from bfsql.models.json_values import exact_integer, json_number
@@ -203,7 +204,7 @@ class SubgraphWriter:
                     for name in SchemaSummary.__slots__
                 },
                 # Edges are left out where the steps leave no choice of them.
-                "walks": None if rows is None else [_without_absent(r._asdict()) for r in rows],
+                "walks": None if rows is None else list(map(_walk, rows)),
                 "nodes": nodes,
                 "edges": _edge_list(result.page, metadata),
             }
@@ -251,6 +252,11 @@ def _add_numbers(nodes: Iterable[Document], shown: ShownNodes) -> None:
                 node["measure"] = (
                     list(map(_measure, value)) if isinstance(value, list) else _measure(value)
                 )
+
+
+def _walk(row: WalkRow) -> Document:
+    shown = row._asdict()
+    return _without_absent(shown | {"values": clean_metadata(shown["values"] or {}) or None})
 
 
 def _facet(one: FacetSummary) -> Document:

@@ -147,7 +147,8 @@ class Executor:
             kinds = (True, False) if query.walks else (False,)
             return [Pages(query, table, walks=walks) for walks in kinds]
         by_id = await self.columns.ordered(table.walks.nodes)
-        return [RowPages(query, table, WalkList(table, query.row_step, by_id), self.bounds)]
+        walks = WalkList(table, query.row_step, by_id)
+        return [RowPages(query, table, walks, self._db, self.bounds)]
 
     async def run(self, plan: Plan) -> AnswerTable:
         """The nodes and edges of a plan, and the numbers of its nodes.

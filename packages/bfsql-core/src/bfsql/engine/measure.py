@@ -25,7 +25,7 @@ from bfsql.engine.facets import known_properties, order_of_text, refuse_stripped
 from bfsql.engine.order_statistics import best, medians
 from bfsql.engine.properties import Values, property_columns
 from bfsql.engine.step_pairs import Pairs, WalkSegment, Waypoints, different_nodes
-from bfsql.engine.step_values import StepValues
+from bfsql.engine.step_values import StepTests, StepValues
 from bfsql.engine.table import AnswerTable, Numbers, count_of, plain_values
 from bfsql.engine.thresholds import MOST_PAIRS
 from bfsql.engine.walks import Walks, paired
@@ -194,7 +194,7 @@ class MeasureReader:
             of_each = Evaluation(count, lambda part: PartValues(plain_values(known[part.key])))
             return list(of_each.values(one.expression.tree))
         if one.function == "count":
-            return await self._count(one) if one.conditions else known[count_of(one.step)]
+            return known[count_of(one.step)] if one.counts_all else await self._count(one)
         values = await self._values(one)
         near: Sequence[str] = ()
         if one.of is not None and not len(values.value_of):
@@ -210,6 +210,11 @@ class MeasureReader:
     async def _count(self, one: Measure) -> LongArray:
         """For each shown node, the number of nodes of a step that meet conditions."""
         walks, table = self._walks, self._table
+        if one.comparison:
+            if walks.pairs is not None:
+                raise _impossible(one, "compares two steps, and so does where")
+            tests = StepTests(self._db, self._stripped)
+            walks = await tests.meeting(walks, [one.comparison], self._most)
         nodes = await off_loop(table.size, partial(walks.nodes_of, one.step))
         keys = {condition.key for condition in one.conditions}
         columns = await property_columns(self._db, table.columns, nodes, keys)
@@ -267,15 +272,10 @@ class MeasureReader:
         of_edges = {part.step for part in expression.parts if part.predicate is not None}
         common = min(steps - of_edges or steps)
         other = max(steps - {common}, default=common)
-        if len(of_edges) > 1 or (walks.pairs is not None and other != common):
-            why = "names the edges of two steps"
-            if len(of_edges) < 2:
-                why = "names two steps, and so does where"
-            raise bad_value(
-                f"measure: {quoted(one.text)} {why}, which is not possible in one call. Name one "
-                "step, or its edges and their nodes.",
-                "measure",
-            )
+        if len(of_edges) > 1:
+            raise _impossible(one, "names the edges of two steps")
+        if walks.pairs is not None and other != common:
+            raise _impossible(one, "names two steps, and so does where")
         of_steps = await StepValues.of(self._db, walks, expression, common, self._stripped)
 
         def values() -> _Values:
@@ -290,6 +290,14 @@ class MeasureReader:
             )
 
         return await off_loop(self._table.size, values)
+
+
+def _impossible(one: Measure, why: str) -> ToolError:
+    return bad_value(
+        f"measure: {quoted(one.text)} {why}, which is not possible in one call. Name one step, or "
+        "its edges and their nodes.",
+        "measure",
+    )
 
 
 def _read(values: Values) -> tuple[list[list[Number]], list[list[str]]]:

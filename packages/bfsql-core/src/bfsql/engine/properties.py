@@ -128,6 +128,19 @@ def computed_values(
     }
 
 
+async def values_of(
+    db: GraphDbInterface, columns: IntegerGraph, things: IntArray | Ring, keys: Collection[str]
+) -> dict[str, list[Any]]:
+    """By key: the value of each node or edge, all of which the call holds; errors as above."""
+    values: dict[str, list[Any]] = {key: [] for key in keys}
+    async with aclosing(properties_of(db, columns, things, keys)) as parts:
+        async for _, of_part in parts:
+            for key in values:
+                values[key] += of_part[key]
+    call.hold(sum(map(len, values.values())) * VALUE_BYTES)
+    return values
+
+
 LOOKED_AT = 100
 """Number of nodes or edges among which properties are looked for that a call may have meant."""
 

@@ -16,15 +16,19 @@ import numpy as np
 import numpy.typing as npt
 
 from bfsql import call
+from bfsql.abc import GraphDbInterface
 from bfsql.arrays import LongArray, distinct_numbers, places_of
 from bfsql.engine.arcs import MANY, Arcs, capped_products
+from bfsql.engine.expressions import Evaluation, PartValues
 from bfsql.engine.pages import Pages, Result
 from bfsql.engine.plan import Bounds
+from bfsql.engine.properties import values_of
 from bfsql.engine.table import AnswerTable
 from bfsql.errors import ToolError
 from bfsql.integers import IntArray
-from bfsql.models import MOST_PATHS, PathQuery, ShownNodes, Step, Subgraph, WalkRow
-from bfsql.query.properties import PATHS
+from bfsql.models import MOST_PATHS, Metadata, PathQuery, ShownNodes, Step, Subgraph, WalkRow
+from bfsql.models.expression import Part
+from bfsql.query.properties import PATHS, walk_fields
 from bfsql.workers import off_loop
 
 Hop: TypeAlias = tuple[int, int]
@@ -93,6 +97,10 @@ class WalkList:
         nodes = [arcs[number].origins[place], *(arcs[n].ends[at] for n, at in walk)]
         found: list[int] = self._walks.handles(np.array(nodes, np.int32)).tolist()
         return found
+
+    def place(self, walk: Walk, step: int) -> int:
+        """The place in a walk of the node where a step ends."""
+        return sum(self._walks.layers[n].step < step for n, _ in walk)
 
     def edges(self, walk: Walk, steps: Sequence[Step]) -> list[str]:
         """The predicates of a walk, with the direction of each edge where its step allows both.
@@ -260,13 +268,20 @@ class RowPages(Pages):
         query: The query, with existing seeds.
         table: The whole answer; its listed nodes are those by which the walks are ordered.
         walks: Its walks.
+        db: The graph; properties are read of which `fields` computes something for each walk.
         bounds: Limits; the nodes on a page's walks may be as many as edges may be read.
     """
 
     def __init__(
-        self, query: PathQuery, table: AnswerTable, walks: WalkList, bounds: Bounds
+        self,
+        query: PathQuery,
+        table: AnswerTable,
+        walks: WalkList,
+        db: GraphDbInterface,
+        bounds: Bounds,
     ) -> None:
-        self._walks, self._bounds = walks, bounds
+        self._walks, self._db, self._bounds = walks, db, bounds
+        self._computed: list[Metadata | None] = []
         super().__init__(query, table)
         self.query: PathQuery = query
         self._following = walks.after(self._start)
@@ -277,6 +292,7 @@ class RowPages(Pages):
         query, table = self.query, self.table
         rows = await self._first(count)
         handles = [self._walks.nodes(walk) for walk in rows]
+        computed = await self._values(rows, handles)
         nodes = np.array(list(dict.fromkeys(n for row in handles for n in row)), np.int32)
         ids = await call.within(table.columns.ids(nodes))
         places = places_of(table.nodes, nodes, table.columns.size)
@@ -291,11 +307,42 @@ class RowPages(Pages):
             many=self._walks.count > MOST_PATHS,
             dead_end=table.dead_end,
             rows=[
-                WalkRow([id_of[n] for n in row], self._walks.edges(w, steps) if chosen else None)
-                for w, row in zip(rows, handles, strict=True)
+                WalkRow(
+                    [id_of[n] for n in row], self._walks.edges(w, steps) if chosen else None, own
+                )
+                for w, row, own in zip(rows, handles, computed, strict=True)
             ],
         )
         return self._result(page, self._facts(count, page), shown)
+
+    async def _values(
+        self, rows: Sequence[Walk], handles: Sequence[Sequence[int]]
+    ) -> Sequence[Metadata | None]:
+        """What `fields` computes for each of some walks; for each walk once."""
+        count = len(rows)
+        fields = {} if self.query.topology_only else walk_fields(self.query.fields)
+        if not fields:
+            return [None] * count
+        new = slice(len(self._computed), None)
+        rows, handles = rows[new], handles[new]
+        size, parts = self.table.columns.size, {p for one in fields.values() for p in one.parts}
+        nodes = distinct_numbers(np.array([n for row in handles for n in row], np.int32))
+        keys = {part.key for part in parts}
+        values = await values_of(self._db, self.table.columns, nodes, keys)
+
+        def computed() -> list[Metadata]:
+            def column(part: Part) -> PartValues:
+                ends = zip(rows, handles, strict=True)
+                at = [row[self._walks.place(walk, part.step or 0)] for walk, row in ends]
+                places = places_of(nodes, np.array(at, np.int32), size).astype(np.int64)
+                return PartValues(values[part.key], places)
+
+            of_rows = Evaluation(len(rows), column)
+            found = [of_rows.values(one.tree) for one in fields.values()]
+            return [dict(zip(fields, of, strict=True)) for of in zip(*found, strict=True)]
+
+        self._computed += await off_loop(len(rows), computed)
+        return self._computed[:count]
 
     async def least_bytes(self, count: int) -> int:
         """A lower bound on the bytes that the first `count` walks take."""

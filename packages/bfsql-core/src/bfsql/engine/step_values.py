@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import aclosing
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Self
@@ -15,8 +14,8 @@ from bfsql import call
 from bfsql.abc import GraphDbInterface
 from bfsql.arrays import are_named, places_of, places_of_edges
 from bfsql.engine.expressions import Evaluation, PartValues
-from bfsql.engine.properties import properties_of
-from bfsql.engine.thresholds import PAIRS_AT_ONCE, VALUE_BYTES
+from bfsql.engine.properties import values_of
+from bfsql.engine.thresholds import PAIRS_AT_ONCE
 from bfsql.engine.walks import StepTest, Stops, Walks, common_step, paired
 from bfsql.integers import BoolArray, IntArray, Ring
 from bfsql.models import StepComparison
@@ -71,12 +70,7 @@ class StepValues:
                 found._edges[step] = things
             else:
                 found._nodes[step] = things
-            values: dict[str, list[Any]] = {key: [] for key in own}
-            async with aclosing(properties_of(db, columns, things, own)) as parts:
-                async for _, of_part in parts:
-                    for key in own:
-                        values[key] += of_part[key]
-            call.hold(sum(map(len, values.values())) * VALUE_BYTES)
+            values = await values_of(db, columns, things, own)
             for part in expression.parts:
                 if (part.step, part.predicate is not None) == (step, of_edges):
                     found._values[part] = [*values.get(part.key, ()), None]

@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 
 from bfsql.models.condition import PropertyCondition, ScopedProperty
 from bfsql.models.expression import Computed
+from bfsql.models.pattern import StepComparison
 
 Function: TypeAlias = Literal[
     "count", "min", "max", "sum", "mean", "median", "argmax", "argmin", "top", "computed"
@@ -58,6 +59,8 @@ class Measure:
     """An expression over two steps, over a step and its edges, or over other measures."""
     conditions: tuple[PropertyCondition, ...] = ()
     """What the nodes that `count` counts have to meet."""
+    comparison: StepComparison | None = None
+    """What has to hold of the walks on which `count` counts them."""
     name: str = ""
     """The name that the call gives it."""
 
@@ -65,6 +68,11 @@ class Measure:
     def label(self) -> str:
         """What heads its column: its name, or its text."""
         return self.name or self.text
+
+    @property
+    def counts_all(self) -> bool:
+        """Whether it is the number of all different nodes of its step."""
+        return self.function == "count" and not (self.conditions or self.comparison)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,8 @@
     scoped     = [step "."] [scope "."] key
     operator   = one of `OPERATORS`
     facet      = (scoped | expression) [":" number]                      (`protocol.md` 37)
-    measure    = [name "="] ("count" step ("[" condition "]")* | expression of named measures
+    measure    = [name "="] ("count" step ("[" (condition | step ("=" | "!=") step) "]")*
+               | expression of named measures
                | ("min" | "max" | "sum" | "mean" | "median" | "argmax" | "argmin" | "top" number)
                  (scoped | expression))
     sort key   = ["-"] [step "."] (key | expression | number of the answer)
@@ -30,6 +31,7 @@ from bfsql.models import MAX_STEPS, PathQuery
 from bfsql.models.condition import OPERATORS, Condition, Operator, PropertyCondition, ScopedProperty
 from bfsql.models.expression import Computed, Operation, Part, Tree, base_keys, parts_of, replaced
 from bfsql.models.facet import BEST, MOST_BEST, MOST_VALUES, TIES, VALUES, Facet, Function, Measure
+from bfsql.models.pattern import StepComparison
 from bfsql.models.quotation import listed, quoted
 from bfsql.models.spelling import KnownNames
 from bfsql.query.expressions import INSIDE, ExpressionReader, comparison, may_compute, whole_key
@@ -55,6 +57,8 @@ _NO = re.compile(r"\s*not?\s+(?=[^\s=!<>~])", re.IGNORECASE)
 _BRACKET = re.compile(r"\s*[({]|[^\"'`]*\[")
 _JOINED = re.compile(r"(?is)\A(?>.*?\s(?:and|or)\s).*[=<>~]|&&|\|\||,\s*[\w.:-]+\s*[=!<>~]")
 _STEP = re.compile(r"\s*([0-9]+)\s*\.")
+_STEP_OF_PART = re.compile(r"([0-9]{1,9})\s*\.\s*(?=[^\W\d]|[\"'`])")
+_STEPS = re.compile(r"\s*([0-9]{1,9})\s*([=!<>]=?|<>|=[<>])\s*([0-9]{1,9})\s*")
 _STEP_OF_KEY = re.compile(r"\s*+([+-]?)\s*+([0-9]+)\s*+\.\s*+(?=\S)")
 _DIRECTION = re.compile(r"(.*\S)\s+(asc|desc)(ending)?", re.IGNORECASE | re.DOTALL)
 _MOST = re.compile(r"(.*\S)\s*:\s*([0-9]{1,9})\s*", re.DOTALL)
@@ -283,6 +287,13 @@ def _own_part(written: str) -> Part:
     return Part(unquoted(written.removeprefix(".").strip()))
 
 
+def _part_of_field(written: str) -> Part:
+    """The property of a node, or of that of a step, which a name in `fields` stands for."""
+    if found := _STEP_OF_PART.match(written):
+        return _own_part(written[found.end() :])._replace(step=whole_number(found[1]))
+    return _own_part(written)
+
+
 def _check_keys(
     tree: Tree,
     keys: Collection[str] | None,
@@ -502,8 +513,31 @@ def _count(  # noqa: PLR0917 - a measure in its parts
     if int(found[0]) > steps:
         raise wrong(_no_step(steps))
     own = re.split(r"\]\s*\[", brackets[1][1:-1]) if brackets[1] else ()
-    conditions = [property_condition(one, "measure", whole=text, keys=names.keys) for one in own]
-    return Measure(text, "count", int(found[0]), conditions=tuple(conditions), name=name)
+    conditions, compared = list[PropertyCondition](), list[StepComparison]()
+    for one in own:
+        if comparison := compared_steps(one, wrong):
+            compared.append(comparison)
+        else:
+            conditions.append(property_condition(one, "measure", whole=text, keys=names.keys))
+    if any(max(one.step, one.other) > steps for one in compared):
+        raise wrong(_no_step(steps))
+    if len(compared) > 1 or any(one.step == one.other for one in compared):
+        raise wrong("takes one comparison, of two different steps")
+    only = compared[0] if compared else None
+    return Measure(
+        text, "count", int(found[0]), conditions=tuple(conditions), comparison=only, name=name
+    )
+
+
+def compared_steps(text: str, wrong: Callable[[str], ToolError]) -> StepComparison | None:
+    """The comparison of the nodes of two steps that a condition is, if it is one."""
+    found = _STEPS.fullmatch(text)
+    if found is None:
+        return None
+    sign = SPELLINGS.get(found[2])
+    if sign not in ("=", "!="):
+        raise wrong(f"compares by {found[2]}, and steps have only = and !=")
+    return StepComparison(text, int(found[1]), int(found[3]), equal=sign == "=")
 
 
 def on_measures(texts: Sequence[str], named: Sequence[str]) -> dict[str, PropertyCondition]:
@@ -527,19 +561,32 @@ def on_measures(texts: Sequence[str], named: Sequence[str]) -> dict[str, Propert
 
 
 def computed_fields(fields: Sequence[str]) -> dict[str, Computed]:
-    """By name: the expressions that `fields` gives one; each is about a node itself.
+    """By name: the expressions of `fields` that are about a node itself; errors as below."""
+    own = _given_expressions(fields).items()
+    return {name: one for name, one in own if all(part.step is None for part in one.parts)}
+
+
+def walk_fields(fields: Sequence[str]) -> dict[str, Computed]:
+    """By name: the expressions of `fields` that are about the nodes of steps.
 
     Raises:
         ToolError: An expression cannot be read.
     """
+    own = _given_expressions(fields).items()
+    return {name: one for name, one in own if any(part.step is not None for part in one.parts)}
+
+
+def _given_expressions(fields: Sequence[str]) -> dict[str, Computed]:
     found: dict[str, Computed] = {}
     for text in fields:
         if (given := _GIVEN_NAME.match(text)) is None:
             continue
         wrong, name = partial(_wrong, "fields", text), given[1]
-        tree = ExpressionReader(text[given.end() :].strip(), _own_part, wrong).whole()
-        if not any(True for _ in parts_of(tree)):
+        tree = ExpressionReader(text[given.end() :].strip(), _part_of_field, wrong).whole()
+        if not (steps := {part.step for part in parts_of(tree)}):
             raise wrong("names no property")
+        if None in steps and len(steps) > 1:
+            raise wrong("names a property without its step beside one with it")
         found[name] = Computed(text, tree)
     return found
 
@@ -547,7 +594,7 @@ def computed_fields(fields: Sequence[str]) -> dict[str, Computed]:
 def counted_steps(query: PathQuery) -> frozenset[int]:
     """The steps whose different nodes are counted for each shown node of a path's answer."""
     own = measures(query.measure, Names((), ()), len(query.path.steps))
-    steps = {one.step for one in own if one.function == "count" and not one.conditions}
+    steps = {one.step for one in own if one.counts_all}
     return frozenset(steps if query.count_distinct is None else {*steps, query.count_distinct})
 
 
