@@ -33,7 +33,6 @@ from bfsql.models import (
     SchemaSummary,
     ShownNodes,
     Subgraph,
-    WalkRow,
 )
 from bfsql.models.facet import Best, FacetSummary, MeasureValue, Value
 from bfsql.models.json_values import exact_integer, json_number
@@ -204,7 +203,7 @@ class SubgraphWriter:
                     for name in SchemaSummary.__slots__
                 },
                 # Edges are left out where the steps leave no choice of them.
-                "walks": None if rows is None else list(map(_walk, rows)),
+                "walks": None if rows is None else [_without_absent(r._asdict()) for r in rows],
                 "nodes": nodes,
                 "edges": _edge_list(result.page, metadata),
             }
@@ -254,11 +253,6 @@ def _add_numbers(nodes: Iterable[Document], shown: ShownNodes) -> None:
                 )
 
 
-def _walk(row: WalkRow) -> Document:
-    shown = row._asdict()
-    return _without_absent(shown | {"values": clean_metadata(shown["values"] or {}) or None})
-
-
 def _facet(one: FacetSummary) -> Document:
     return _without_absent(
         {
@@ -294,9 +288,7 @@ def _value(value: Value) -> int | float | str | None:
     if isinstance(value, Decimal):
         number, near = json_number(value), float(value)
         value = near if isinstance(number, str) and math.isfinite(near) else number
-    if isinstance(value, int):
-        return exact_integer(value)
-    return clean_text(value) if isinstance(value, str) else value
+    return clean_text(value) if isinstance(value, str) else exact_integer(value)
 
 
 @dataclass(frozen=True)

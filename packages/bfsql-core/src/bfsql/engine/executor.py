@@ -148,7 +148,7 @@ class Executor:
             return [Pages(query, table, walks=walks) for walks in kinds]
         by_id = await self.columns.ordered(table.walks.nodes)
         walks = WalkList(table, query.row_step, by_id)
-        return [RowPages(query, table, walks, self._db, self.bounds)]
+        return [RowPages(query, table, walks, self._db, self.bounds.edges)]
 
     async def run(self, plan: Plan) -> AnswerTable:
         """The nodes and edges of a plan, and the numbers of its nodes.

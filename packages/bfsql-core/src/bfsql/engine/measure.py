@@ -31,7 +31,7 @@ from bfsql.engine.thresholds import MOST_PAIRS
 from bfsql.engine.walks import Walks, paired
 from bfsql.errors import ToolError, bad_value
 from bfsql.integers import IntArray, Ring
-from bfsql.models import MeasureSummary, PathQuery
+from bfsql.models import MeasureSummary, PathQuery, PropertyCondition, StepComparison
 from bfsql.models.comparison import Number, number_of, shown_as, unordered_text
 from bfsql.models.condition import ScopedProperty
 from bfsql.models.expression import Computed
@@ -194,7 +194,7 @@ class MeasureReader:
             of_each = Evaluation(count, lambda part: PartValues(plain_values(known[part.key])))
             return list(of_each.values(one.expression.tree))
         if one.function == "count":
-            return known[count_of(one.step)] if one.counts_all else await self._count(one)
+            return await self._count(one) if one.conditions else known[count_of(one.step)]
         values = await self._values(one)
         near: Sequence[str] = ()
         if one.of is not None and not len(values.value_of):
@@ -210,18 +210,18 @@ class MeasureReader:
     async def _count(self, one: Measure) -> LongArray:
         """For each shown node, the number of nodes of a step that meet conditions."""
         walks, table = self._walks, self._table
-        if one.comparison:
-            if walks.pairs is not None:
-                raise _impossible(one, "compares two steps, and so does where")
+        compared = [each for each in one.conditions if isinstance(each, StepComparison)]
+        conditions = [each for each in one.conditions if isinstance(each, PropertyCondition)]
+        if compared:
             tests = StepTests(self._db, self._stripped)
-            walks = await tests.meeting(walks, [one.comparison], self._most)
+            walks = await tests.meeting(walks, compared, self._most)
         nodes = await off_loop(table.size, partial(walks.nodes_of, one.step))
-        keys = {condition.key for condition in one.conditions}
+        keys = {condition.key for condition in conditions}
         columns = await property_columns(self._db, table.columns, nodes, keys)
 
         def counts() -> LongArray:
             met = np.ones(len(nodes), bool)
-            for condition in one.conditions:
+            for condition in conditions:
                 column = columns[condition.key]
                 met &= column.values.meeting(condition)[column.numbers]
             return different_nodes(walks, self._shown, table.listed, one.step, nodes[met])
@@ -273,9 +273,11 @@ class MeasureReader:
         common = min(steps - of_edges or steps)
         other = max(steps - {common}, default=common)
         if len(of_edges) > 1:
-            raise _impossible(one, "names the edges of two steps")
-        if walks.pairs is not None and other != common:
-            raise _impossible(one, "names two steps, and so does where")
+            raise bad_value(
+                f"measure: {quoted(one.text)} names the edges of two steps. Name one step, or its "
+                "edges and their nodes.",
+                "measure",
+            )
         of_steps = await StepValues.of(self._db, walks, expression, common, self._stripped)
 
         def values() -> _Values:
@@ -290,14 +292,6 @@ class MeasureReader:
             )
 
         return await off_loop(self._table.size, values)
-
-
-def _impossible(one: Measure, why: str) -> ToolError:
-    return bad_value(
-        f"measure: {quoted(one.text)} {why}, which is not possible in one call. Name one step, or "
-        "its edges and their nodes.",
-        "measure",
-    )
 
 
 def _read(values: Values) -> tuple[list[list[Number]], list[list[str]]]:

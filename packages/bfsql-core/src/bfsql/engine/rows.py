@@ -21,14 +21,14 @@ from bfsql.arrays import LongArray, distinct_numbers, places_of
 from bfsql.engine.arcs import MANY, Arcs, capped_products
 from bfsql.engine.expressions import Evaluation, PartValues
 from bfsql.engine.pages import Pages, Result
-from bfsql.engine.plan import Bounds
-from bfsql.engine.properties import values_of
+from bfsql.engine.properties import property_columns
 from bfsql.engine.table import AnswerTable
 from bfsql.errors import ToolError
 from bfsql.integers import IntArray
 from bfsql.models import MOST_PATHS, Metadata, PathQuery, ShownNodes, Step, Subgraph, WalkRow
-from bfsql.models.expression import Part
-from bfsql.query.properties import PATHS, walk_fields
+from bfsql.models.expression import Part, base_keys
+from bfsql.models.json_values import exact_integer
+from bfsql.query.properties import PATHS, computed_fields
 from bfsql.workers import off_loop
 
 Hop: TypeAlias = tuple[int, int]
@@ -97,10 +97,6 @@ class WalkList:
         nodes = [arcs[number].origins[place], *(arcs[n].ends[at] for n, at in walk)]
         found: list[int] = self._walks.handles(np.array(nodes, np.int32)).tolist()
         return found
-
-    def place(self, walk: Walk, step: int) -> int:
-        """The place in a walk of the node where a step ends."""
-        return sum(self._walks.layers[n].step < step for n, _ in walk)
 
     def edges(self, walk: Walk, steps: Sequence[Step]) -> list[str]:
         """The predicates of a walk, with the direction of each edge where its step allows both.
@@ -269,18 +265,13 @@ class RowPages(Pages):
         table: The whole answer; its listed nodes are those by which the walks are ordered.
         walks: Its walks.
         db: The graph; properties are read of which `fields` computes something for each walk.
-        bounds: Limits; the nodes on a page's walks may be as many as edges may be read.
+        most: The most nodes that the walks of a page may have.
     """
 
     def __init__(
-        self,
-        query: PathQuery,
-        table: AnswerTable,
-        walks: WalkList,
-        db: GraphDbInterface,
-        bounds: Bounds,
+        self, query: PathQuery, table: AnswerTable, walks: WalkList, db: GraphDbInterface, most: int
     ) -> None:
-        self._walks, self._db, self._bounds = walks, db, bounds
+        self._walks, self._db, self._most = walks, db, most
         self._computed: list[Metadata | None] = []
         super().__init__(query, table)
         self.query: PathQuery = query
@@ -301,16 +292,15 @@ class RowPages(Pages):
         id_of = dict(zip(nodes.tolist(), ids, strict=True))
         steps = query.path.steps
         chosen = any(len(one.predicates or ()) != 1 or not one.direction for one in steps)
+        edges = (self._walks.edges(walk, steps) if chosen else None for walk in rows)
         shown = ShownNodes(
             self._total,
             query.shown_step,
             many=self._walks.count > MOST_PATHS,
             dead_end=table.dead_end,
             rows=[
-                WalkRow(
-                    [id_of[n] for n in row], self._walks.edges(w, steps) if chosen else None, own
-                )
-                for w, row, own in zip(rows, handles, computed, strict=True)
+                WalkRow([id_of[n] for n in row], along, own)
+                for row, along, own in zip(handles, edges, computed, strict=True)
             ],
         )
         return self._result(page, self._facts(count, page), shown)
@@ -319,30 +309,24 @@ class RowPages(Pages):
         self, rows: Sequence[Walk], handles: Sequence[Sequence[int]]
     ) -> Sequence[Metadata | None]:
         """What `fields` computes for each of some walks; for each walk once."""
-        count = len(rows)
-        fields = {} if self.query.topology_only else walk_fields(self.query.fields)
-        if not fields:
-            return [None] * count
-        new = slice(len(self._computed), None)
-        rows, handles = rows[new], handles[new]
-        size, parts = self.table.columns.size, {p for one in fields.values() for p in one.parts}
-        nodes = distinct_numbers(np.array([n for row in handles for n in row], np.int32))
-        keys = {part.key for part in parts}
-        values = await values_of(self._db, self.table.columns, nodes, keys)
+        query, table, new = self.query, self.table, slice(len(self._computed), None)
+        fields = {} if query.topology_only else computed_fields(query.fields, len(query.path.steps))
+        if not fields or table.walks is None:
+            return [None] * len(rows)
+        nodes = distinct_numbers(np.array([n for row in handles[new] for n in row], np.int32))
+        read = await property_columns(self._db, table.columns, nodes, base_keys(fields.values()))
+        layers, walks = table.walks.layers, [*zip(rows[new], handles[new], strict=True)]
 
-        def computed() -> list[Metadata]:
-            def column(part: Part) -> PartValues:
-                ends = zip(rows, handles, strict=True)
-                at = [row[self._walks.place(walk, part.step or 0)] for walk, row in ends]
-                places = places_of(nodes, np.array(at, np.int32), size).astype(np.int64)
-                return PartValues(values[part.key], places)
+        def of_step(part: Part) -> PartValues:
+            before = ([layers[n].step < (part.step or 0) for n, _ in walk] for walk, _ in walks)
+            ends = [row[sum(hops)] for hops, (_, row) in zip(before, walks, strict=True)]
+            return read[part.key].at(places_of(nodes, np.array(ends, np.int32), table.columns.size))
 
-            of_rows = Evaluation(len(rows), column)
-            found = [of_rows.values(one.tree) for one in fields.values()]
-            return [dict(zip(fields, of, strict=True)) for of in zip(*found, strict=True)]
-
-        self._computed += await off_loop(len(rows), computed)
-        return self._computed[:count]
+        of_rows, trees = Evaluation(len(walks), of_step), [one.tree for one in fields.values()]
+        found = await off_loop(len(rows), lambda: list(map(of_rows.values, trees)))
+        for own in zip(*found, strict=True):
+            self._computed.append(dict(zip(fields, map(exact_integer, own), strict=True)))
+        return self._computed[: len(rows)]
 
     async def least_bytes(self, count: int) -> int:
         """A lower bound on the bytes that the first `count` walks take."""
@@ -362,7 +346,7 @@ class RowPages(Pages):
 
     async def _first(self, count: int) -> list[Walk]:
         """The first walks of the page, which are made only once."""
-        rows, most = self._rows, self._bounds.edges
+        rows, most = self._rows, self._most
         if count * (1 + self.query.path.longest) > most:
             raise ToolError(
                 f"{count} walks have more nodes than this server's limit of {most:,} a page. Lower "

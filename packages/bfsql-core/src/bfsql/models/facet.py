@@ -57,10 +57,8 @@ class Measure:
     """Maximum number of nodes of `argmax`, `argmin` and `top`."""
     expression: Computed | None = None
     """An expression over two steps, over a step and its edges, or over other measures."""
-    conditions: tuple[PropertyCondition, ...] = ()
-    """What the nodes that `count` counts have to meet."""
-    comparison: StepComparison | None = None
-    """What has to hold of the walks on which `count` counts them."""
+    conditions: tuple[PropertyCondition | StepComparison, ...] = ()
+    """What the nodes that `count` counts have to meet, and the walks on which it counts them."""
     name: str = ""
     """The name that the call gives it."""
 
@@ -68,11 +66,6 @@ class Measure:
     def label(self) -> str:
         """What heads its column: its name, or its text."""
         return self.name or self.text
-
-    @property
-    def counts_all(self) -> bool:
-        """Whether it is the number of all different nodes of its step."""
-        return self.function == "count" and not (self.conditions or self.comparison)
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,7 +57,6 @@ _NO = re.compile(r"\s*not?\s+(?=[^\s=!<>~])", re.IGNORECASE)
 _BRACKET = re.compile(r"\s*[({]|[^\"'`]*\[")
 _JOINED = re.compile(r"(?is)\A(?>.*?\s(?:and|or)\s).*[=<>~]|&&|\|\||,\s*[\w.:-]+\s*[=!<>~]")
 _STEP = re.compile(r"\s*([0-9]+)\s*\.")
-_STEP_OF_PART = re.compile(r"([0-9]{1,9})\s*\.\s*(?=[^\W\d]|[\"'`])")
 _STEPS = re.compile(r"\s*([0-9]{1,9})\s*([=!<>]=?|<>|=[<>])\s*([0-9]{1,9})\s*")
 _STEP_OF_KEY = re.compile(r"\s*+([+-]?)\s*+([0-9]+)\s*+\.\s*+(?=\S)")
 _DIRECTION = re.compile(r"(.*\S)\s+(asc|desc)(ending)?", re.IGNORECASE | re.DOTALL)
@@ -287,13 +286,6 @@ def _own_part(written: str) -> Part:
     return Part(unquoted(written.removeprefix(".").strip()))
 
 
-def _part_of_field(written: str) -> Part:
-    """The property of a node, or of that of a step, which a name in `fields` stands for."""
-    if found := _STEP_OF_PART.match(written):
-        return _own_part(written[found.end() :])._replace(step=whole_number(found[1]))
-    return _own_part(written)
-
-
 def _check_keys(
     tree: Tree,
     keys: Collection[str] | None,
@@ -513,29 +505,19 @@ def _count(  # noqa: PLR0917 - a measure in its parts
     if int(found[0]) > steps:
         raise wrong(_no_step(steps))
     own = re.split(r"\]\s*\[", brackets[1][1:-1]) if brackets[1] else ()
-    conditions, compared = list[PropertyCondition](), list[StepComparison]()
-    for one in own:
-        if comparison := compared_steps(one, wrong):
-            compared.append(comparison)
-        else:
-            conditions.append(property_condition(one, "measure", whole=text, keys=names.keys))
-    if any(max(one.step, one.other) > steps for one in compared):
-        raise wrong(_no_step(steps))
-    if len(compared) > 1 or any(one.step == one.other for one in compared):
-        raise wrong("takes one comparison, of two different steps")
-    only = compared[0] if compared else None
-    return Measure(
-        text, "count", int(found[0]), conditions=tuple(conditions), comparison=only, name=name
-    )
+    read = partial(property_condition, argument="measure", whole=text, keys=names.keys)
+    conditions = [compared_steps(one, wrong) or read(one) for one in own]
+    compared = [one for one in conditions if isinstance(one, StepComparison)]
+    if len(compared) > 1 or any(not steps >= one.step != one.other <= steps for one in compared):
+        raise wrong(f"takes one comparison, of two different steps from 0 (the seeds) to {steps}")
+    return Measure(text, "count", int(found[0]), conditions=tuple(conditions), name=name)
 
 
 def compared_steps(text: str, wrong: Callable[[str], ToolError]) -> StepComparison | None:
     """The comparison of the nodes of two steps that a condition is, if it is one."""
-    found = _STEPS.fullmatch(text)
-    if found is None:
+    if (found := _STEPS.fullmatch(text)) is None:
         return None
-    sign = SPELLINGS.get(found[2])
-    if sign not in ("=", "!="):
+    if (sign := SPELLINGS.get(found[2])) not in ("=", "!="):
         raise wrong(f"compares by {found[2]}, and steps have only = and !=")
     return StepComparison(text, int(found[1]), int(found[3]), equal=sign == "=")
 
@@ -560,41 +542,35 @@ def on_measures(texts: Sequence[str], named: Sequence[str]) -> dict[str, Propert
     return found
 
 
-def computed_fields(fields: Sequence[str]) -> dict[str, Computed]:
-    """By name: the expressions of `fields` that are about a node itself; errors as below."""
-    own = _given_expressions(fields).items()
-    return {name: one for name, one in own if all(part.step is None for part in one.parts)}
+def computed_fields(fields: Sequence[str], steps: int | None = None) -> dict[str, Computed]:
+    """By name: the expressions that `fields` gives one; each is about a node itself.
 
-
-def walk_fields(fields: Sequence[str]) -> dict[str, Computed]:
-    """By name: the expressions of `fields` that are about the nodes of steps.
+    With `steps`, the number of those of the path, each is about the nodes of steps instead.
 
     Raises:
         ToolError: An expression cannot be read.
     """
-    own = _given_expressions(fields).items()
-    return {name: one for name, one in own if any(part.step is not None for part in one.parts)}
-
-
-def _given_expressions(fields: Sequence[str]) -> dict[str, Computed]:
     found: dict[str, Computed] = {}
     for text in fields:
         if (given := _GIVEN_NAME.match(text)) is None:
             continue
         wrong, name = partial(_wrong, "fields", text), given[1]
-        tree = ExpressionReader(text[given.end() :].strip(), _part_of_field, wrong).whole()
-        if not (steps := {part.step for part in parts_of(tree)}):
+        part = partial(_part, Names((), ()), steps or MAX_STEPS, wrong)
+        tree = ExpressionReader(text[given.end() :].strip(), part, wrong).whole()
+        own = {one.step for one in parts_of(tree)}
+        if not own:
             raise wrong("names no property")
-        if None in steps and len(steps) > 1:
-            raise wrong("names a property without its step beside one with it")
-        found[name] = Computed(text, tree)
+        if own != {None} and (None in own or isinstance(tree, Part)):
+            raise wrong("needs an operator, and a step before each property if before one")
+        if (None in own) == (steps is None):
+            found[name] = Computed(text, tree)
     return found
 
 
 def counted_steps(query: PathQuery) -> frozenset[int]:
     """The steps whose different nodes are counted for each shown node of a path's answer."""
     own = measures(query.measure, Names((), ()), len(query.path.steps))
-    steps = {one.step for one in own if one.counts_all}
+    steps = {one.step for one in own if one.function == "count" and not one.conditions}
     return frozenset(steps if query.count_distinct is None else {*steps, query.count_distinct})
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +13,7 @@ from bfsql.models.pattern import SHOWN
 from bfsql.models.quotation import excerpt
 from bfsql.query.expressions import may_compute
 from bfsql.query.patterns import wrong_step
-from bfsql.query.properties import sorted_step, walk_fields
+from bfsql.query.properties import computed_fields, sorted_step
 
 ROWS = 50
 """Number of walks on a page of `show: "walks"` where `limit` is left out (`protocol.md` 38)."""
@@ -60,7 +59,7 @@ def path_query(of_path: PathArguments, path: Path, arguments: Mapping[str, Any])
         comparisons = [one.showing(shown) for one in arguments["comparisons"]]
         arguments = {**arguments, "comparisons": comparisons}
     _check_steps(arguments, last)
-    _check_fields(arguments, last, are_rows=are_rows)
+    _check_fields(arguments["fields"], last if are_rows else 0)
     of_query = {
         **arguments,
         "path": path,
@@ -130,33 +129,14 @@ def _check_steps(arguments: Mapping[str, Any], last: int) -> None:
         )
 
 
-def _check_fields(arguments: Mapping[str, Any], last: int, *, are_rows: bool) -> None:
-    """Check what `fields` computes of the nodes of steps.
-
-    Raises:
-        ToolError: There is no such step, no walks are shown, or its name stands elsewhere.
-    """
-    for name, one in walk_fields(arguments["fields"]).items():
-        if not are_rows:
-            raise bad_value(
-                f"fields: {excerpt(one)} is about the nodes of steps, so each walk has its own: "
-                'give show="walks", or a measure of each shown node, such as '
-                '"max 2.year - 1.year".',
-                "fields",
-            )
-        for step in (part.step or 0 for part in one.parts):
-            if step > last:
-                raise _no_step("fields", step, last)
-        for argument in ("where", "sort_by", "facets"):
-            texts = arguments[argument] or ()
-            texts = [texts] if isinstance(texts, str) else texts
-            if used := next((t for t in texts if re.match(rf"[\s(-]*{name}\b", t)), None):
-                raise bad_value(
-                    f"{argument}: {excerpt(used)} names {excerpt(name)}, which each walk has, and "
-                    "no node. where takes the expression itself, such as "
-                    '"2.year - 1.year > 10"; walks are sorted by a property of one step.',
-                    argument,
-                )
+def _check_fields(fields: Sequence[str], steps: int) -> None:
+    """Check that `fields` names steps that there are, of walks that are shown."""
+    if computed_fields(fields, steps) and not steps:
+        raise bad_value(
+            "fields: an expression over the nodes of steps has a value for each walk. Give path "
+            'and show="walks", or measure: "max 2.year - 1.year".',
+            "fields",
+        )
 
 
 def without_steps(where: Mapping[str, Any], **arguments: object) -> None:
@@ -165,10 +145,11 @@ def without_steps(where: Mapping[str, Any], **arguments: object) -> None:
     Raises:
         ToolError: An argument refers to steps.
     """
+    _check_fields(where["fields"], 0)
     numbered = [one.text for one in where["relations"] if one.step is not None]
     for text in (*(one.text for one in where["comparisons"]), *numbered):
         raise wrong_step(text, "names a step of a path, but this call has no path")
-    for argument, value in {**arguments, "fields": [*walk_fields(where["fields"])]}.items():
+    for argument, value in arguments.items():
         if value not in (None, []):
             raise bad_value(
                 f"{argument} refers to the steps of a path. Give path as well, or leave "
