@@ -83,7 +83,7 @@ _RIGHT = {
         'Name a property, perhaps with a type, a predicate or a step in front: "year", '
         '"Trial.phase", "2.year", "inhibits.confidence"; "year:100" shows more values.'
     ),
-    "fields": 'Name properties, or give an expression a name: "volume = width * height".',
+    "fields": 'Name properties or expressions: "volume = w * h", of walks "gap = 2.year - 1.year".',
     "measure": (
         'Write "count 2" (the different nodes of step 2), or min, max, sum, mean or median with a '
         'step and a property: "max 2.year", "mean 1.inhibits.confidence"; "argmax 2.year" is the '
