@@ -248,7 +248,7 @@ PLANS: dict[int, HandPlan] = {
     ),
     39: HandPlan(
         {
-            "seeds": ["pv:Hardware[pv:depth_mm<50][pv:width_mm > pv:height_mm]"],
+            "seeds": ["pv:Hardware[pv:depth_mm<50][pv:width_mm > .pv:height_mm]"],
             "fields": ["pv:width_mm", "pv:height_mm", "pv:depth_mm"],
             "limit": 5000,
             "max_tokens": 0,

@@ -309,8 +309,7 @@ class Evaluation:
             held |= comparable & np.isin(sign, results)
         result = (held != negated).astype(object)
         result[~known] = None
-        found: list[bool | None] = result.tolist()
-        return found
+        return list(result)
 
     def _signs(self, left: Tree, right: Tree) -> tuple[npt.NDArray[np.int8], BoolArray]:
         """The sign of left minus right, and where there is one."""

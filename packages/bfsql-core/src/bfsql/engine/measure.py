@@ -212,9 +212,7 @@ class MeasureReader:
         walks, table = self._walks, self._table
         compared = [each for each in one.conditions if isinstance(each, StepComparison)]
         conditions = [each for each in one.conditions if isinstance(each, PropertyCondition)]
-        if compared:
-            tests = StepTests(self._db, self._stripped)
-            walks = await tests.meeting(walks, compared, self._most)
+        walks = await StepTests(self._db, self._stripped).meeting(walks, compared, self._most)
         nodes = await off_loop(table.size, partial(walks.nodes_of, one.step))
         keys = {condition.key for condition in conditions}
         columns = await property_columns(self._db, table.columns, nodes, keys)

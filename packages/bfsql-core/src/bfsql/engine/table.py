@@ -363,8 +363,7 @@ def _value(found: Sequence[Scalar], *, descending: bool) -> int | float | str | 
     first = max if descending else min
     if numbers:
         return first(numbers)
-    texts = list(map(fold, map(shown_as, every)))
-    return first(texts) if texts else None
+    return first(map(fold, map(shown_as, every)), default=None)
 
 
 def _sorted(

@@ -5,8 +5,7 @@
     scoped     = [step "."] [scope "."] key
     operator   = one of `OPERATORS`
     facet      = (scoped | expression) [":" number]                      (`protocol.md` 37)
-    measure    = [name "="] ("count" step ("[" (condition | step ("=" | "!=") step) "]")*
-               | expression of named measures
+    measure    = [name "="] ("count" step ("[" condition | step "=" step "]")* | arithmetic of names
                | ("min" | "max" | "sum" | "mean" | "median" | "argmax" | "argmin" | "top" number)
                  (scoped | expression))
     sort key   = ["-"] [step "."] (key | expression | number of the answer)
@@ -35,7 +34,7 @@ from bfsql.models.pattern import StepComparison
 from bfsql.models.quotation import listed, quoted
 from bfsql.models.spelling import KnownNames
 from bfsql.query.expressions import INSIDE, ExpressionReader, comparison, may_compute, whole_key
-from bfsql.query.vocabulary import Names
+from bfsql.query.vocabulary import NO_NAMES, Names
 
 SPELLINGS: dict[str, Operator] = dict(zip(OPERATORS, OPERATORS, strict=True))
 SPELLINGS |= {"==": "=", "<>": "!=", "=<": "<=", "=>": ">="}
@@ -271,10 +270,9 @@ def _comparison(
     *,
     steps: bool = False,
 ) -> Operation | None:
-    found = None
-    if may_compute(text):
-        found = comparison(text, part, wrong, alternatives, keys, steps=steps)
-    if found is None:
+    if not may_compute(text):
+        return None
+    if (found := comparison(text, part, wrong, alternatives, keys, steps=steps)) is None:
         return None
     if why := _fault("key", found.operator):
         raise wrong(why)
@@ -485,8 +483,8 @@ def _of_measures(
 ) -> Measure:
     def part(one: str) -> Part:
         if unquoted(one) not in before:
-            known = f"measures before it: {listed(before)}" if before else "no measure has a name"
-            raise wrong(f"names {quoted(one)}, which is no function and no measure ({known})")
+            known = listed(before) if before else "there is none"
+            raise wrong(f"names {quoted(one)}, no function and no measure before it ({known})")
         return Part(unquoted(one))
 
     tree = ExpressionReader(written, part, wrong).whole()
@@ -532,8 +530,7 @@ def on_measures(texts: Sequence[str], named: Sequence[str]) -> dict[str, Propert
     for text in texts if named else ():
         with suppress(ToolError):
             one = property_condition(text, "where")
-            keys = base_keys({one.key})
-            if not keys.isdisjoint(named):
+            if not base_keys({one.key}).isdisjoint(named):
                 found[text] = one
     for text, one in found.items():
         if others := base_keys({one.key}).difference(named):
@@ -542,26 +539,29 @@ def on_measures(texts: Sequence[str], named: Sequence[str]) -> dict[str, Propert
     return found
 
 
-def computed_fields(fields: Sequence[str], steps: int | None = None) -> dict[str, Computed]:
+def computed_fields(
+    fields: Sequence[str], steps: int | None = None, names: Names = NO_NAMES
+) -> dict[str, Computed]:
     """By name: the expressions that `fields` gives one; each is about a node itself.
 
     With `steps`, the number of those of the path, each is about the nodes of steps instead.
 
     Raises:
-        ToolError: An expression cannot be read.
+        ToolError: An expression cannot be read, or names a property that is not among `names`.
     """
     found: dict[str, Computed] = {}
     for text in fields:
         if (given := _GIVEN_NAME.match(text)) is None:
             continue
         wrong, name = partial(_wrong, "fields", text), given[1]
-        part = partial(_part, Names((), ()), steps or MAX_STEPS, wrong)
+        part = partial(_part, NO_NAMES, steps or MAX_STEPS, wrong)
         tree = ExpressionReader(text[given.end() :].strip(), part, wrong).whole()
         own = {one.step for one in parts_of(tree)}
         if not own:
             raise wrong("names no property")
         if own != {None} and (None in own or isinstance(tree, Part)):
             raise wrong("needs an operator, and a step before each property if before one")
+        _check_keys(tree, names.keys, names.of_nodes, wrong)
         if (None in own) == (steps is None):
             found[name] = Computed(text, tree)
     return found
@@ -569,7 +569,7 @@ def computed_fields(fields: Sequence[str], steps: int | None = None) -> dict[str
 
 def counted_steps(query: PathQuery) -> frozenset[int]:
     """The steps whose different nodes are counted for each shown node of a path's answer."""
-    own = measures(query.measure, Names((), ()), len(query.path.steps))
+    own = measures(query.measure, NO_NAMES, len(query.path.steps))
     steps = {one.step for one in own if one.function == "count" and not one.conditions}
     return frozenset(steps if query.count_distinct is None else {*steps, query.count_distinct})
 
