@@ -226,8 +226,11 @@ async def test_walks_without_a_choice_have_no_edges_and_others_have_all():
         ({"path": ["-to->"], "fields": ["x = 1.nme * 2"]}, 'the property "nme", which no node'),
         ({"path": ["-to->"], "fields": ["x = 1.id"]}, "needs an operator, and a step"),
         ({"path": ["-to->"], "fields": ["x = 1.id - name"]}, "a step before each property"),
-        ({"path": ["-to->"], "fields": ["x = 1.id - 0.id"], "show": "all"}, "has a value for each"),
-        ({"fields": ["x = 1.id - 0.id"], "show": None}, 'Give path and show="walks"'),
+        (
+            {"path": ["-to->"], "fields": ["x = 1.id - 0.id"], "show": "all"},
+            "expressions over steps need path",
+        ),
+        ({"fields": ["x = 1.id - 0.id"], "show": None}, 'need path and show="walks"'),
         ({"path": ["-to->"], "show": "0", "measure": ["count 1[1 = 1]"]}, "two different steps"),
         ({"path": ["-to->"], "show": "0", "measure": ["count 1[2 = 0]"]}, "to 1"),
         ({"path": ["-to->"], "show": "0", "measure": ["count 1[1 > 0]"]}, "have only = and !="),

@@ -543,12 +543,13 @@ def with_metadata_of(full: Result, part: Result) -> Result:
             edge_metadata={t: edges[t] for t in page.triples if t in edges},
         ),
         facts=replace(
-            full.facts,
+            part.facts,
             bare_nodes=0,
             bare_edges=0,
-            edges_to_earlier=part.facts.edges_to_earlier,
-            cut_nodes=part.facts.cut_nodes,
-            tied=part.facts.tied,
+            late=full.facts.late,
+            absent_fields=full.facts.absent_fields,
+            stripped_fields=full.facts.stripped_fields,
+            edge_properties=full.facts.edge_properties,
         ),
     )
 

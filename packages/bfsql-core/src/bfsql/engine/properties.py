@@ -48,7 +48,7 @@ async def _of_nodes(
     """Properties of nodes: from columns of the store, or brought with them, or read in batches."""
     wanted = set(keys)
     has_columns = len(handles) >= MANY_NODES and "id" not in wanted
-    for large in _parts(0, len(handles), 8 * PART if has_columns else PART):  # not in the loop
+    for large in _parts(0, len(handles), 8 * PART if has_columns else PART):  # in a thread
         if has_columns:
             of = {k: await call.within(columns.property_values(handles[large], k)) for k in wanted}
             found = {key: values for key, values in of.items() if values is not None}
@@ -199,8 +199,7 @@ class Values:
         keys, known = values, self._known[next(iter(kinds), str)]
         if float in kinds:
             keys = [None if value is None else repr(value) for value in values]
-        different = dict(zip(keys, values, strict=True))
-        new = {k: v for k, v in different.items() if k not in known}
+        new = {k: v for k, v in dict(zip(keys, values, strict=True)).items() if k not in known}
         known.update(zip(new, self._added(list(new.values())), strict=True))
         return np.fromiter(map(known.__getitem__, keys), np.int32, len(keys))
 

@@ -544,7 +544,7 @@ def computed_fields(
 ) -> dict[str, Computed]:
     """By name: the expressions that `fields` gives one; each is about a node itself.
 
-    With `steps`, the number of those of the path, each is about the nodes of steps instead.
+    With `steps`, the number of those of the path or 0, each is about the nodes of steps instead.
 
     Raises:
         ToolError: An expression cannot be read, or names a property that is not among `names`.
