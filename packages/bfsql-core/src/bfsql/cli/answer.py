@@ -172,7 +172,7 @@ class _Subgraph:
         path = _texts(self.arguments.get("path"))
         heads = ["seed", *(path if len(path) == width - 1 else map(str, range(1, width)))]
         for row, walk in zip(rows, walks, strict=True):
-            row += [""] * (width - len(row)) + [cell(walk["values"][key]) for key in computed]
+            row.extend([""] * (width - len(row)) + [cell(walk["values"][n]) for n in computed])
         return table([*heads, *computed], rows)
 
 

@@ -133,7 +133,7 @@ def _check_fields(fields: Sequence[str], steps: int) -> None:
     """Check that `fields` names steps that there are, of walks that are shown."""
     if computed_fields(fields, steps) and not steps:
         raise bad_value(
-            'fields: expressions over steps need path and show="walks", or measure: "max 2.w - 1.w".',
+            'fields: expressions over steps need path and show="walks", or measure: "max 2.w-1.w".',
             "fields",
         )
 
