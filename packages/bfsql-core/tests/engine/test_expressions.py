@@ -20,7 +20,7 @@ from bfsql.models.expression import Constant, Operation, Part
 from bfsql.plugins import hookimpl
 from bfsql.query.properties import condition, property_condition
 from bfsql.query.vocabulary import Names
-from bfsql_test_support import nasty_values, tool_calls
+from bfsql_test_support import compact_parser, nasty_values, tool_calls
 from bfsql_test_support.backends.columns import ColumnsOverMemory
 from bfsql_test_support.case_table import case_table
 from bfsql_test_support.graph_strategies import PREDICATES, Drawn
@@ -474,3 +474,12 @@ async def test_an_expression_sees_the_redacted_record():
     walks = {**SOLD, "show": "walks", "fields": ["both = 1.w * 1.h", "twice = 1.h * 2"]}
     values = [one["values"] for one in (await answered(hooks=[Hides()], **walks))["walks"]]
     assert values == [{"both": None, "twice": 2 * h} for h in (3, 2, 4)]
+
+
+async def test_lines_have_what_a_walk_has_computed_behind_a_bar():
+    limits = Limits(answer_format="lines")
+    call = {**SOLD, "show": "walks", "fields": ["area = 1.w * 1.h", "late = 1.made - 0.opened"]}
+    async with open_graph(MemoryBackend(RECORDS), limits=limits) as graph:
+        text = (await graph.call("bfs_query", call)).text
+        assert text.splitlines()[1:3] == ["[walks] Shop {} > Box {} | area late", "s > b1 | 6|-334"]
+    assert compact_parser.read(text)["walks"] == (await answered(**call))["walks"]
