@@ -92,22 +92,12 @@ def _pairs(answer: Mapping[str, Any]) -> list[Row]:
     return [pair for pair in pairs if pair[0] < pair[1]]
 
 
-# --- readers that calculate ------------------------------------------------------
-
-
 def _price_differences(answer: Mapping[str, Any]) -> list[Row]:
+    computed = [walk["values"]["difference"] for walk in answer["walks"]]
     return [
-        (one["id"], other["id"], _property(price, "pv:amount") - _property(others, "pv:amount"))
-        for price, one, other, others in walks(answer)
+        (one["id"], other["id"], difference)
+        for (_, one, other, _), difference in zip(walks(answer), computed, strict=True)
     ]
-
-
-def _shares_of_teams(answer: Mapping[str, Any]) -> list[Row]:
-    teams: dict[tuple[str, str], list[bool]] = {}
-    for department, manager, _, other in walks(answer):
-        member = department["id"] == other["id"]
-        teams.setdefault((manager["id"], _property(manager, "pv:name")), []).append(member)
-    return [(*manager, sum(team) / len(team) * 100) for manager, team in teams.items()]
 
 
 # --- plans ----------------------------------------------------------------------
@@ -120,12 +110,10 @@ class HandPlan:
     Attributes:
         arguments: The arguments of the call.
         read: Reads the rows of the answer.
-        calculates: Whether the client calculates: the rows hold the answer, but are not it.
     """
 
     arguments: dict[str, Any]
     read: Reader = ids
-    calculates: bool = False
 
 
 _SUPPLIER = "-pv:hasSupplier-> pv:Supplier[pv:addressCountry"
@@ -240,12 +228,11 @@ PLANS: dict[int, HandPlan] = {
                 f"{_PRICE}[pv:currency=EUR]",
             ],
             "show": "walks",
-            "fields": ["pv:amount"],
+            "fields": ["difference = 0.pv:amount - 3.pv:amount"],
             "limit": 5000,
             "max_tokens": 0,
         },
         _price_differences,
-        calculates=True,
     ),
     37: HandPlan(
         {
@@ -261,7 +248,7 @@ PLANS: dict[int, HandPlan] = {
     ),
     39: HandPlan(
         {
-            "seeds": ["pv:Hardware[pv:depth_mm<50][pv:width_mm > pv:height_mm]"],
+            "seeds": ["pv:Hardware[pv:depth_mm<50][pv:width_mm > .pv:height_mm]"],
             "fields": ["pv:width_mm", "pv:height_mm", "pv:depth_mm"],
             "limit": 5000,
             "max_tokens": 0,
@@ -272,12 +259,11 @@ PLANS: dict[int, HandPlan] = {
         {
             "seeds": ["pv:Department:*"],
             "path": ["<-pv:memberOf- pv:Manager", "<-pv:hasManager-", "-pv:memberOf->"],
-            "show": "walks",
+            "show": "1",
+            "measure": ["team = count 2", "own = count 2[3 = 0]", "share = own / team * 100"],
             "fields": ["pv:name"],
-            "limit": 1000,
         },
-        _shares_of_teams,
-        calculates=True,
+        values("id", "pv:name", "share"),
     ),
     43: HandPlan(
         {
@@ -373,7 +359,7 @@ class CK25:
     def _question(self, given: Mapping[str, Any]) -> OutsideQuestion:
         query = str(given["sparql"]).replace("xsd:int(", "xsd:integer(")
         by_hand = PLANS.get(int(given["id"]))
-        kind = _kind(query, "calculated" if by_hand and by_hand.calculates else "rows")
+        kind = _kind(query)
         nobody = "nobody has written a plan for this question"
         plan = no_plan(nobody) if by_hand is None else _plan(by_hand)
         try:
@@ -434,7 +420,8 @@ def _plan(by_hand: HandPlan) -> Plan:
     return plan
 
 
-def _kind(query: str, name: str) -> QuestionForm:
+def _kind(query: str) -> QuestionForm:
+    name = "rows"
     if re.search(r"^\s*ASK\b", query, re.MULTILINE):
         return QuestionForm(name, Form.YES_OR_NO)
     if re.search(r"SELECT\s+(DISTINCT\s+)?\(COUNT", query):

@@ -512,11 +512,12 @@ class _Answer:
         heading = self.next()
         heading.expect("[walks]")
         places = []
-        while not heading.over:
+        while not heading.over and not heading.text.startswith(" | ", heading.place):
             heading.take(" >")
             heading.expect(" ")
             kind = None if heading.take("*") else heading.name()
             places.append((kind, self.of_place(heading)))
+        computed = self.of_place(heading) if heading.take(" |") else []
         known: dict[str, Record] = {}
         walks: list[Record] = []
         while self.place < len(self.lines):
@@ -524,9 +525,11 @@ class _Answer:
             walk: Record = {"nodes": []}
             while True:
                 walk["nodes"].append(self.walked(line, known, places[len(walk["nodes"]) :]))
-                if line.over:
+                if line.over or line.take(" | "):
                     break
                 self.edge_of(line, walk)
+            if computed:
+                walk["values"] = line.cells(computed)
             walks.append(walk)
         return walks, list(known.values())
 
@@ -540,7 +543,7 @@ class _Answer:
         if heading.take(" {}"):
             return [("", None)]
         found: list[tuple[str, Any]] = []
-        while not heading.over and not heading.text.startswith(" > ", heading.place):
+        while not heading.over and not heading.text.startswith((" > ", " | "), heading.place):
             heading.expect(" ")
             key = heading.name()
             found.append((key, heading.value(" ") if heading.take("=") else ...))

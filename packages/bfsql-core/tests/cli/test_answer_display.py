@@ -104,6 +104,10 @@ def test_walks_are_rows_below_the_steps():
     assert lines[2].split() == ["A", "-p->", "b"]
     assert lines[3].split() == ["b", "<-p-", "A"]
     assert lines[-1] == "9 walks over 2 nodes and 0 edges. Showing 2 of 9."
+    walks = [{**walk, "values": {"gap": gap}} for walk, gap in zip(walks, (2.5, None), strict=True)]
+    content = subgraph([node("a"), node("b")], [], walks=walks, walk_count=2)
+    lines = display("bfs_query", content, path=["-- T"]).splitlines()
+    assert [line.split()[-1] for line in lines[:3:2]] == ["gap", "2.5"]
 
 
 def test_groups_are_their_values_with_a_line_about_all():

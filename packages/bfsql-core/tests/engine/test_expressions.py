@@ -20,7 +20,7 @@ from bfsql.models.expression import Constant, Operation, Part
 from bfsql.plugins import hookimpl
 from bfsql.query.properties import condition, property_condition
 from bfsql.query.vocabulary import Names
-from bfsql_test_support import nasty_values, tool_calls
+from bfsql_test_support import compact_parser, nasty_values, tool_calls
 from bfsql_test_support.backends.columns import ColumnsOverMemory
 from bfsql_test_support.case_table import case_table
 from bfsql_test_support.graph_strategies import PREDICATES, Drawn
@@ -325,16 +325,18 @@ async def test_a_measure_takes_each_different_pair_once(graph, steps, data):
     predicate = data.draw(st.sampled_from(PREDICATES))
     nodes, edges = numbers_of(graph)
     above = {one.id for one in graph.records if isinstance(one, NodeRecord) and is_above(one)}
-    found = defaultdict(lambda: ({}, {}, set()))
+    found = defaultdict(lambda: ({}, {}, set(), set()))
     for walk in Walker.of(graph).walks(graph.ids[:3], steps):
-        pairs, taken, positive = found[node_at(*walk, show)]
+        pairs, taken, positive, closed = found[node_at(*walk, show)]
         ends = node_at(*walk, one), node_at(*walk, other)
         pairs[ends] = pair_value(nodes, *ends)
         taken |= edge_values(nodes, edges, walk, step, predicate)
         if node_at(*walk, step) in above:
             positive.add(node_at(*walk, step))
+        if ends[0] == ends[1]:
+            closed.add(node_at(*walk, step))
     expected = {}
-    for node, (pairs, taken, positive) in found.items():
+    for node, (pairs, taken, positive, closed) in found.items():
         total, most = (
             [value for value in values.values() if value is not None] for values in (pairs, taken)
         )
@@ -343,6 +345,7 @@ async def test_a_measure_takes_each_different_pair_once(graph, steps, data):
             shown(max(most, default=None)),
             len(positive),
             len(positive) * 2,
+            len(closed & positive),
         ]
     kept = {node: values for node, values in expected.items() if values[2] > 0}
     call = {
@@ -354,6 +357,7 @@ async def test_a_measure_takes_each_different_pair_once(graph, steps, data):
             f"max {step}.{predicate}.x * {step}.x",
             f"n = count {step}[x > 0]",
             "twice = n * 2",
+            f"count {step}[{one} = {other}][x > 0]",
         ],
     }
     with pytest.MonkeyPatch.context() as patch:
@@ -363,6 +367,26 @@ async def test_a_measure_takes_each_different_pair_once(graph, steps, data):
     answer = await answers(graph, **call, where=["n > 0"])
     assert {n["id"]: n["measure"] for n in answer["nodes"] if "measure" in n} == kept
     assert answer["shown_count"] == len(kept)
+
+
+@settings(max_examples=80)
+@given(graph=graphs(), steps=walking.steps(), data=st.data())
+async def test_a_field_is_computed_of_the_steps_of_each_walk(graph, steps, data):
+    number = st.integers(0, len(steps))
+    one, other = data.draw(st.lists(number, min_size=2, max_size=2, unique=True))
+    nodes, _ = numbers_of(graph)
+    expected = [
+        (
+            [walk[0], *(node for reached, _ in walk[1] for node in reached)],
+            shown(pair_value(nodes, node_at(*walk, one), node_at(*walk, other))),
+        )
+        for walk in Walker.of(graph).walks(graph.ids[:3], steps)
+    ]
+    call = {"seeds": graph.ids[:3], **walking.arguments(steps), "show": "walks"}
+    call |= {"fields": [f"gap = {other}.x * 2 - {one}.x"], "limit": len(expected) + 1}
+    answer = await answers(graph, **call)
+    found = [(walk["nodes"], walk["values"]["gap"]) for walk in answer["walks"]]
+    assert sorted(found, key=str) == sorted(expected, key=str)
 
 
 # --- calls ------------------------------------------------------------------------------
@@ -447,3 +471,15 @@ async def test_an_expression_sees_the_redacted_record():
     )
     assert answer["nodes"] == []
     assert "has no value for 3" in str(answer["notes"])
+    walks = {**SOLD, "show": "walks", "fields": ["both = 1.w * 1.h", "twice = 1.h * 2"]}
+    values = [one["values"] for one in (await answered(hooks=[Hides()], **walks))["walks"]]
+    assert values == [{"both": None, "twice": 2 * h} for h in (3, 2, 4)]
+
+
+async def test_lines_have_what_a_walk_has_computed_behind_a_bar():
+    limits = Limits(answer_format="lines")
+    call = {**SOLD, "show": "walks", "fields": ["area = 1.w * 1.h", "late = 1.made - 0.opened"]}
+    async with open_graph(MemoryBackend(RECORDS), limits=limits) as graph:
+        text = (await graph.call("bfs_query", call)).text
+        assert text.splitlines()[1:3] == ["[walks] Shop {} > Box {} | area late", "s > b1 | 6|-334"]
+    assert compact_parser.read(text)["walks"] == (await answered(**call))["walks"]

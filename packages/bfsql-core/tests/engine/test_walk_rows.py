@@ -222,12 +222,28 @@ async def test_walks_without_a_choice_have_no_edges_and_others_have_all():
         ({"path": ["-to->"], "count_distinct": 0}, 'show="walks" shows walks. Leave one'),
         ({"path": ["-to->"], "sort_by": "2.year"}, "path has 1 step. Give a number from 0"),
         ({"path": ["-to->"], "sort_by": "1.distinct"}, "needs measure"),
+        ({"path": ["-to->"], "fields": ["x = 2.id - 0.id"]}, "its steps are 1 to 1"),
+        ({"path": ["-to->"], "fields": ["x = 1.nme * 2"]}, 'the property "nme", which no node'),
+        ({"path": ["-to->"], "fields": ["x = 1.id"]}, "needs an operator, and a step"),
+        ({"path": ["-to->"], "fields": ["x = 1.id - name"]}, "a step before each property"),
+        (
+            {"path": ["-to->"], "fields": ["x = 1.id - 0.id"], "show": "all"},
+            "expressions over steps need path",
+        ),
+        ({"fields": ["x = 1.id - 0.id"], "show": None}, 'need path and show="walks"'),
+        ({"path": ["-to->"], "show": "0", "measure": ["count 1[1 = 1]"]}, "two different steps"),
+        ({"path": ["-to->"], "show": "0", "measure": ["count 1[2 = 0]"]}, "to 1"),
+        ({"path": ["-to->"], "show": "0", "measure": ["count 1[1 > 0]"]}, "have only = and !="),
+        (
+            {"path": ["-to->"], "show": "0", "measure": ["count 1[1 = 0]"], "where": ["1 != 0"]},
+            "where names two steps, too",
+        ),
     ],
 )
 async def test_what_walks_cannot_be_asked_is_refused(arguments, message):
     async with open_graph(MemoryBackend(layered(2, 2))) as graph:
         with pytest.raises(ToolError, match=message):
-            await graph.bfs_query(["0:000"], show="walks", **arguments)
+            await graph.bfs_query(["0:000"], **{"show": "walks"} | arguments)
 
 
 async def test_a_sort_key_names_the_step_of_the_shown_nodes():

@@ -18,9 +18,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from pydantic_core import from_json
 
 from bfsql import call
-from bfsql.arrays import are_among
+from bfsql.arrays import are_among, distinct_numbers
 from bfsql.integers import BoolArray, IntArray
 from bfsql.models import NO_METADATA
 from bfsql.models.comparison import Scalar, moment_in, number_in
@@ -122,12 +123,23 @@ class _Dictionary:
         kind, text = self._kind_and_text(code)
         return text == "true" if kind == BOOLEAN else text
 
-    def original(self, code: int) -> Scalar:
-        """The value of a code as the record has it."""
+    def originals(self, codes: npt.NDArray[np.integer]) -> list[Scalar]:
+        """The values of some codes, which are ascending, as the records have them."""
+        rows, places = np.divmod(codes - FIRST, VALUES)
+        found: list[Scalar] = []
+        for row in distinct_numbers(rows).tolist():
+            kinds, texts, _ = self._row(row)
+            own = slice(*np.searchsorted(rows, (row, row + 1)))
+            of_row = map(texts.split(SEPARATOR).__getitem__, places[own].tolist())
+            if kinds == bytes([NUMBER]):
+                found += from_json(b"[%b]" % b",".join(of_row))
+            else:
+                found += [self._original(code) for code in codes[own].tolist()]
+        return found
+
+    def _original(self, code: int) -> Scalar:
         kind, text = self._kind_and_text(code)
-        if kind == NUMBER:
-            return int(text) if text.lstrip("-").isdigit() else float(text)
-        return text == "true" if kind == BOOLEAN else text
+        return from_json(text) if kind == NUMBER else text == "true" if kind == BOOLEAN else text
 
     def _kind_and_text(self, code: int) -> tuple[int, str]:
         row, place = divmod(code - FIRST, VALUES)
@@ -165,7 +177,7 @@ class _Dictionary:
         stop, after = (len(codes), len(codes)) if one.high is None else ties(one.high)
         met[codes[start:stop]] = True
         for code in {*codes[before:start].tolist(), *codes[stop:after].tolist()}:
-            met[code] = holds(self.original(code))  # the text of a number is a text beside others
+            met[code] = holds(self._original(code))  # the text of a number is a text beside others
 
     def kinds(self, start: int, stop: int) -> npt.NDArray[np.uint8]:
         """The kinds of the values from one place to another."""
@@ -386,13 +398,9 @@ def values_of(column: Property, handles: IntArray, reader: Reader) -> list[Any] 
         if found is None:
             continue
         places, packed = found
-        known = np.frombuffer(packed, code_width(column.size))
-        at = handles[here] % NODES
-        if places is None:
-            codes[here] = np.append(known, ABSENT)[np.minimum(at, len(known))]
-            continue
-        spread = np.zeros(NODES, np.int64)
-        where = np.frombuffer(places, PLACE)
+        known, at = np.frombuffer(packed, code_width(column.size)), handles[here] % NODES
+        where = np.arange(len(known)) if places is None else np.frombuffer(places, PLACE)
+        spread = np.full(NODES, ABSENT, np.int64)
         spread[where] = known
         codes[here] = spread[at]
         if (np.bincount(where, minlength=NODES)[at] > 1).any():
@@ -400,9 +408,9 @@ def values_of(column: Property, handles: IntArray, reader: Reader) -> list[Any] 
     distinct, numbers = np.unique(codes, return_inverse=True)
     if np.isin(distinct, (UNREAD, NO_SCALAR)).any():
         return None
-    dictionary = _Dictionary(reader, column)
-    values = [None if code == ABSENT else dictionary.original(code) for code in distinct.tolist()]
-    return [values[number] for number in numbers.tolist()]
+    known = distinct[distinct != ABSENT]
+    values = [None] * (len(distinct) - len(known)) + _Dictionary(reader, column).originals(known)
+    return list(map(values.__getitem__, numbers.tolist()))
 
 
 def judge(conditions: Sequence[PropertyCondition], handles: IntArray, reader: Reader) -> IntArray:

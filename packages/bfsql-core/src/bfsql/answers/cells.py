@@ -316,9 +316,12 @@ def walk_rows(walks: Sequence[Record], nodes: Sequence[Record]) -> Iterator[str]
     for i, place in first.items():
         places[place].append(known[i])
     columns = [_PlaceColumns.of(records) for records in places]
+    values = [walk.get("values") for walk in walks]
+    computed = SharedKeys.of(values, most=True)
     if walks:
-        yield f"[walks] {' > '.join(one.heading for one in columns)}"
-    for walk in walks:
+        own = f" | {' '.join(computed.heading(BRACKETS))}" if any(values) else ""
+        yield f"[walks] {' > '.join(one.heading for one in columns)}{own}"
+    for walk, cells in zip(walks, computed.cells(values, ROW), strict=True):
         line = ""
         for place, i in enumerate(walk["nodes"]):
             if place:
@@ -326,7 +329,7 @@ def walk_rows(walks: Sequence[Record], nodes: Sequence[Record]) -> Iterator[str]
             line += (name if place else _first)(i)
             if i in first:
                 line += columns[first.pop(i)].braces(known[i])
-        yield line
+        yield f"{line} | {'|'.join(cells)}" if any(cells) else line
 
 
 def _first(text: str) -> str:

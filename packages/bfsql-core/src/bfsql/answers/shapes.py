@@ -113,6 +113,8 @@ class WalkRow(StrictModel):
     edges: Annotated[list[str], Field(min_length=1)] = OPTIONAL_LIST
     """Predicates, with > or < in front where a step allows both directions; absent where each step
     names one predicate and one direction."""
+    values: Annotated[dict[str, JsonValue], Field(min_length=1)] = OPTIONAL_MAP
+    """What `fields` computes of the nodes of its steps."""
 
 
 class SchemaSummary(StrictModel):

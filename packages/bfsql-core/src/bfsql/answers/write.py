@@ -288,9 +288,7 @@ def _value(value: Value) -> int | float | str | None:
     if isinstance(value, Decimal):
         number, near = json_number(value), float(value)
         value = near if isinstance(number, str) and math.isfinite(near) else number
-    if isinstance(value, int):
-        return exact_integer(value)
-    return clean_text(value) if isinstance(value, str) else value
+    return clean_text(value) if isinstance(value, str) else exact_integer(value)
 
 
 @dataclass(frozen=True)

@@ -163,7 +163,7 @@ class _Subgraph:
 
     def _walks(self, walks: Sequence[Mapping[str, Any]]) -> Table:
         """A row for each walk, below the steps of its path."""
-        rows = []
+        rows, computed = [], list(walks[0].get("values", ()))
         for walk in walks:
             edges = ["", *walk.get("edges", [""] * (len(walk["nodes"]) - 1))]
             steps = zip(edges, walk["nodes"], strict=True)
@@ -171,7 +171,9 @@ class _Subgraph:
         width = max(map(len, rows))
         path = _texts(self.arguments.get("path"))
         heads = ["seed", *(path if len(path) == width - 1 else map(str, range(1, width)))]
-        return table(heads, [row + [""] * (width - len(row)) for row in rows])
+        for row, walk in zip(rows, walks, strict=True):
+            row.extend([""] * (width - len(row)) + [cell(walk["values"][n]) for n in computed])
+        return table([*heads, *computed], rows)
 
 
 def _arrow(edge: str) -> str:

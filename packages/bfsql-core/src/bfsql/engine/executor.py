@@ -46,7 +46,7 @@ from bfsql.models import (
 )
 from bfsql.query.expressions import may_compute
 from bfsql.query.properties import DISTINCT, computed_fields
-from bfsql.query.vocabulary import Names
+from bfsql.query.vocabulary import NO_NAMES, Names
 from bfsql.workers import off_loop
 
 Finding: TypeAlias = tuple[AnswerTable, bool]
@@ -136,7 +136,7 @@ class Executor:
         """What an expression of `sort_by` may name."""
         computed = computed_fields(query.fields)
         if query.sort_by is None or not (computed or may_compute(query.sort_by)):
-            return Names((), ())
+            return NO_NAMES
         return table.names(await names_of(self._db, [query.sort_by], computed))
 
     async def pages(self, query: Query, table: AnswerTable) -> list[Pages]:
@@ -147,7 +147,8 @@ class Executor:
             kinds = (True, False) if query.walks else (False,)
             return [Pages(query, table, walks=walks) for walks in kinds]
         by_id = await self.columns.ordered(table.walks.nodes)
-        return [RowPages(query, table, WalkList(table, query.row_step, by_id), self.bounds)]
+        walks = WalkList(table, query.row_step, by_id)
+        return [RowPages(query, table, walks, self._db, self.bounds.edges)]
 
     async def run(self, plan: Plan) -> AnswerTable:
         """The nodes and edges of a plan, and the numbers of its nodes.
@@ -276,7 +277,7 @@ class Executor:
     async def _conditions(self, query: Query) -> Conditions:
         """The filters of a query on this graph."""
         self.idle.update(one for one in query.relations if one.types)
-        names = Names((), ())
+        names = NO_NAMES
         if query.where:
             names = await names_of(self._db, query.where, computed_fields(query.fields))
         of_call = self._db, self.columns, query, names, self.meeting

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from decimal import ROUND_HALF_UP, Decimal
+from operator import methodcaller
 from typing import Any, NamedTuple, Self, TypeAlias, cast
 
 import numpy as np
@@ -85,18 +86,13 @@ class Operand(NamedTuple):
         return cls(doubles, wholes, is_whole, is_date)
 
     def take(self, places: npt.NDArray[np.integer]) -> Self:
-        """The values at some places; none at a negative one."""
-        if not len(self.doubles):
-            return type(self).of(np.full(len(places), np.nan))
-        taken = type(self)(*(column.take(np.maximum(places, 0)) for column in self))
-        absent = places < 0
-        doubles = np.where(absent, np.nan, taken.doubles)
-        return taken._replace(doubles=doubles, is_whole=taken.is_whole & ~absent)
+        """The values at some places."""
+        return type(self)(*map(methodcaller("take", places), self))
 
-    def rounded(self) -> Self:
-        """The same with 15 significant digits in doubles."""
+    def rounded(self, among: BoolArray | bool = True) -> Self:  # noqa: FBT001, FBT002
+        """The same with 15 significant digits in doubles, or in some of them."""
         doubles = self.doubles.copy()
-        long = np.flatnonzero(~self.is_whole & ~self.is_date & ~np.isnan(doubles))
+        long = np.flatnonzero(~self.is_whole & ~self.is_date & ~np.isnan(doubles) & among)
         doubles[long] = _rounded_doubles(doubles[long])
         return self._replace(doubles=doubles)
 
@@ -311,12 +307,17 @@ class Evaluation:
             sign, comparable = self._signs(left, right)
             known |= comparable
             held |= comparable & np.isin(sign, results)
-        both = zip((held != negated).tolist(), known.tolist(), strict=True)
-        return [one if is_known else None for one, is_known in both]
+        result = (held != negated).astype(object)
+        result[~known] = None
+        return list(result)
 
     def _signs(self, left: Tree, right: Tree) -> tuple[npt.NDArray[np.int8], BoolArray]:
         """The sign of left minus right, and where there is one."""
-        one, other = self._operand(left).rounded(), self._operand(right).rounded()
+        one, other = self._operand(left), self._operand(right)
+        # Rounding keeps the order, and only doubles that are close become equal.
+        size = np.abs(one.doubles) + np.abs(other.doubles)
+        close = ~(np.abs(one.doubles - other.doubles) > 1e-13 * size)
+        one, other = one.rounded(close), other.rounded(close)
         exact = one.is_whole & other.is_whole
         doubles = np.sign(one.doubles - other.doubles)
         wholes = (one.wholes > other.wholes).astype(np.int8) - (one.wholes < other.wholes)

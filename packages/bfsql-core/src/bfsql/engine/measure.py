@@ -25,13 +25,13 @@ from bfsql.engine.facets import known_properties, order_of_text, refuse_stripped
 from bfsql.engine.order_statistics import best, medians
 from bfsql.engine.properties import Values, property_columns
 from bfsql.engine.step_pairs import Pairs, WalkSegment, Waypoints, different_nodes
-from bfsql.engine.step_values import StepValues
+from bfsql.engine.step_values import StepTests, StepValues
 from bfsql.engine.table import AnswerTable, Numbers, count_of, plain_values
 from bfsql.engine.thresholds import MOST_PAIRS
 from bfsql.engine.walks import Walks, paired
 from bfsql.errors import ToolError, bad_value
 from bfsql.integers import IntArray, Ring
-from bfsql.models import MeasureSummary, PathQuery
+from bfsql.models import MeasureSummary, PathQuery, PropertyCondition, StepComparison
 from bfsql.models.comparison import Number, number_of, shown_as, unordered_text
 from bfsql.models.condition import ScopedProperty
 from bfsql.models.expression import Computed
@@ -210,13 +210,16 @@ class MeasureReader:
     async def _count(self, one: Measure) -> LongArray:
         """For each shown node, the number of nodes of a step that meet conditions."""
         walks, table = self._walks, self._table
+        compared = [each for each in one.conditions if isinstance(each, StepComparison)]
+        conditions = [each for each in one.conditions if isinstance(each, PropertyCondition)]
+        walks = await StepTests(self._db, self._stripped).meeting(walks, compared, self._most)
         nodes = await off_loop(table.size, partial(walks.nodes_of, one.step))
-        keys = {condition.key for condition in one.conditions}
+        keys = {condition.key for condition in conditions}
         columns = await property_columns(self._db, table.columns, nodes, keys)
 
         def counts() -> LongArray:
             met = np.ones(len(nodes), bool)
-            for condition in one.conditions:
+            for condition in conditions:
                 column = columns[condition.key]
                 met &= column.values.meeting(condition)[column.numbers]
             return different_nodes(walks, self._shown, table.listed, one.step, nodes[met])
@@ -267,13 +270,10 @@ class MeasureReader:
         of_edges = {part.step for part in expression.parts if part.predicate is not None}
         common = min(steps - of_edges or steps)
         other = max(steps - {common}, default=common)
-        if len(of_edges) > 1 or (walks.pairs is not None and other != common):
-            why = "names the edges of two steps"
-            if len(of_edges) < 2:
-                why = "names two steps, and so does where"
+        if len(of_edges) > 1:
             raise bad_value(
-                f"measure: {quoted(one.text)} {why}, which is not possible in one call. Name one "
-                "step, or its edges and their nodes.",
+                f"measure: {quoted(one.text)} names the edges of two steps. Name one step, or its "
+                "edges and their nodes.",
                 "measure",
             )
         of_steps = await StepValues.of(self._db, walks, expression, common, self._stripped)

@@ -522,8 +522,10 @@ def with_absent_fields(pages: Pages, result: Result, stripped: Collection[str] =
     facts = result.facts
     if not pages.query.fields or facts.late or facts.bare_edges:
         return result
-    records = (result.page.node_metadata, result.page.edge_metadata)
-    seen = {key for every in records for known in every.values() for key in present(known)}
+    records = [*result.page.node_metadata.values(), *result.page.edge_metadata.values()]
+    shown = result.shown if isinstance(result, BfsResult) else None
+    records += [row.values for row in (shown and shown.rows) or () if row.values]
+    seen = {key for known in records for key in present(known)}
     absent = [key for key in map(measure_label, pages.query.fields) if key not in seen]
     hidden = tuple(key for key in absent if key in stripped)
     unknown = tuple(key for key in absent if key not in stripped)

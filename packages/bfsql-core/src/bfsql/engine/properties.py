@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Collection, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from functools import partial
-from math import inf
+from math import inf, isfinite
 from types import NoneType
 from typing import Any, NamedTuple, TypeAlias
 
@@ -45,32 +45,34 @@ _UNMET, _MET, _UNLIKE = range(3)
 async def _of_nodes(
     db: GraphDbInterface, columns: IntegerGraph, handles: IntArray, keys: Collection[str]
 ) -> AsyncGenerator[Part]:
-    """Properties of nodes: brought with the nodes, or read in a batch for each part."""
+    """Properties of nodes: from columns of the store, or brought with them, or read in batches."""
     wanted = set(keys)
-    for part in _parts(len(handles)):
-        call.check()
-        if len(handles) >= MANY_NODES and "id" not in wanted:
-            of = {k: await call.within(columns.property_values(handles[part], k)) for k in wanted}
+    has_columns = len(handles) >= MANY_NODES and "id" not in wanted
+    for large in _parts(0, len(handles), 8 * PART if has_columns else PART):  # in a thread
+        if has_columns:
+            of = {k: await call.within(columns.property_values(handles[large], k)) for k in wanted}
             found = {key: values for key, values in of.items() if values is not None}
             if len(found) == len(wanted):
-                yield part, found
+                yield large, found
                 continue
-        ids = await call.within(columns.ids(handles[part]))
-        own = columns.node_metadata
-        read: Mapping[str, Metadata] = {}
-        if not all(own.get(i, NO_METADATA).keys() >= wanted for i in ids):
-            read = await call.within(db.metadata_for_nodes_batch(ids, wanted))
-        records = [_both(own.get(i), read.get(i)) for i in ids]
-        if "id" in wanted:  # "where there is none the entity's id" (`protocol.md` 34)
-            records = [{"id": i, **one} for i, one in zip(ids, records, strict=True)]
-        yield part, columnar(records, wanted)
+        for part in _parts(large.start, large.stop, PART):
+            call.check()
+            ids = await call.within(columns.ids(handles[part]))
+            own = columns.node_metadata
+            read: Mapping[str, Metadata] = {}
+            if not all(own.get(i, NO_METADATA).keys() >= wanted for i in ids):
+                read = await call.within(db.metadata_for_nodes_batch(ids, wanted))
+            records = [_both(own.get(i), read.get(i)) for i in ids]
+            if "id" in wanted:  # "where there is none the entity's id" (`protocol.md` 34)
+                records = [{"id": i, **one} for i, one in zip(ids, records, strict=True)]
+            yield part, columnar(records, wanted)
 
 
 async def _of_edges(
     db: GraphDbInterface, columns: IntegerGraph, ring: Ring, keys: Collection[str]
 ) -> AsyncGenerator[Part]:
     """Properties of edges; no keys, no reads."""
-    for part in _parts(len(ring.subjects)):
+    for part in _parts(0, len(ring.subjects), PART):
         call.check()
         if not keys:
             yield part, {}
@@ -161,6 +163,7 @@ class Values:
         most: Number of values from which the next call of `numbers` begins anew.
 
     Attributes:
+        items: By number: the value.
         bytes: Bytes that they take, about.
     """
 
@@ -169,19 +172,21 @@ class Values:
         self._begin()
 
     def _begin(self) -> None:
-        self._values: list[Any] = [None]
+        self.items: list[Any] = [None]
         self.bytes = 0
         # By type: the numbers of values; those of floats by their text, since -0.0 equals 0.0.
         self._known: dict[type, dict[Any, int]] = {kind: {None: 0} for kind in _PLAIN}
         self._results: dict[str, bytearray] = {}
 
     def __len__(self) -> int:
-        return len(self._values)
+        return len(self.items)
 
     def scalars(self, start: int = 0, stop: int | None = None) -> Iterator[list[Scalar]]:
         """By number, from one to another: what a condition can compare."""
-        some = self._values[start:stop]
-        return ([value] if type(value) is str else scalars(value) for value in some)
+        return (
+            [one] if type(one) is str or (type(one) is float and isfinite(one)) else scalars(one)
+            for one in self.items[start:stop]
+        )
 
     def numbers(self, values: Sequence[Any]) -> IntArray:
         """The number of each value; equal values of a type have the same, but for lists."""
@@ -194,14 +199,14 @@ class Values:
         keys, known = values, self._known[next(iter(kinds), str)]
         if float in kinds:
             keys = [None if value is None else repr(value) for value in values]
-        new = {k: v for k, v in zip(keys, values, strict=True) if k not in known}
+        new = {k: v for k, v in dict(zip(keys, values, strict=True)).items() if k not in known}
         known.update(zip(new, self._added(list(new.values())), strict=True))
         return np.fromiter(map(known.__getitem__, keys), np.int32, len(keys))
 
     def _added(self, values: Sequence[Any]) -> range:
         """The numbers of further values."""
         start = len(self)
-        self._values += values
+        self.items += values
         long = (
             size_of(value)
             for value in values
@@ -246,6 +251,10 @@ class Column(NamedTuple):
     values: Values
     numbers: IntArray
     """The number of the value of each node or edge; 0 where it is absent."""
+
+    def at(self, places: npt.NDArray[np.integer]) -> PartValues:
+        """The values at some places; none at -1."""
+        return PartValues(self.values.items, np.append(self.numbers, 0)[places])
 
 
 async def property_columns(
@@ -332,8 +341,8 @@ def _compared(one: PropertyCondition, known: Sequence[Scalar]) -> int:
     return _UNLIKE if one.unlike is not None and one.unlike.met_by(known) else _UNMET
 
 
-def _parts(count: int) -> Iterator[slice]:
-    return (slice(start, start + PART) for start in range(0, count, PART))
+def _parts(start: int, stop: int, size: int) -> Iterator[slice]:
+    return (slice(at, min(at + size, stop)) for at in range(start, stop, size))
 
 
 def _both(own: Metadata | None, read: Metadata | None) -> Metadata:

@@ -16,15 +16,19 @@ import numpy as np
 import numpy.typing as npt
 
 from bfsql import call
+from bfsql.abc import GraphDbInterface
 from bfsql.arrays import LongArray, distinct_numbers, places_of
 from bfsql.engine.arcs import MANY, Arcs, capped_products
+from bfsql.engine.expressions import Evaluation, PartValues
 from bfsql.engine.pages import Pages, Result
-from bfsql.engine.plan import Bounds
+from bfsql.engine.properties import property_columns
 from bfsql.engine.table import AnswerTable
 from bfsql.errors import ToolError
 from bfsql.integers import IntArray
-from bfsql.models import MOST_PATHS, PathQuery, ShownNodes, Step, Subgraph, WalkRow
-from bfsql.query.properties import PATHS
+from bfsql.models import MOST_PATHS, Metadata, PathQuery, ShownNodes, Step, Subgraph, WalkRow
+from bfsql.models.expression import Part, base_keys
+from bfsql.models.json_values import exact_integer
+from bfsql.query.properties import PATHS, computed_fields
 from bfsql.workers import off_loop
 
 Hop: TypeAlias = tuple[int, int]
@@ -260,13 +264,15 @@ class RowPages(Pages):
         query: The query, with existing seeds.
         table: The whole answer; its listed nodes are those by which the walks are ordered.
         walks: Its walks.
-        bounds: Limits; the nodes on a page's walks may be as many as edges may be read.
+        db: The graph; properties are read of which `fields` computes something for each walk.
+        most: The most nodes that the walks of a page may have.
     """
 
     def __init__(
-        self, query: PathQuery, table: AnswerTable, walks: WalkList, bounds: Bounds
+        self, query: PathQuery, table: AnswerTable, walks: WalkList, db: GraphDbInterface, most: int
     ) -> None:
-        self._walks, self._bounds = walks, bounds
+        self._walks, self._db, self._most = walks, db, most
+        self._computed: list[Metadata | None] = []
         super().__init__(query, table)
         self.query: PathQuery = query
         self._following = walks.after(self._start)
@@ -277,6 +283,7 @@ class RowPages(Pages):
         query, table = self.query, self.table
         rows = await self._first(count)
         handles = [self._walks.nodes(walk) for walk in rows]
+        computed = await self._values(rows, handles)
         nodes = np.array(list(dict.fromkeys(n for row in handles for n in row)), np.int32)
         ids = await call.within(table.columns.ids(nodes))
         places = places_of(table.nodes, nodes, table.columns.size)
@@ -285,17 +292,41 @@ class RowPages(Pages):
         id_of = dict(zip(nodes.tolist(), ids, strict=True))
         steps = query.path.steps
         chosen = any(len(one.predicates or ()) != 1 or not one.direction for one in steps)
+        edges = (self._walks.edges(walk, steps) if chosen else None for walk in rows)
         shown = ShownNodes(
             self._total,
             query.shown_step,
             many=self._walks.count > MOST_PATHS,
             dead_end=table.dead_end,
             rows=[
-                WalkRow([id_of[n] for n in row], self._walks.edges(w, steps) if chosen else None)
-                for w, row in zip(rows, handles, strict=True)
+                WalkRow([id_of[n] for n in row], along, own)
+                for row, along, own in zip(handles, edges, computed, strict=True)
             ],
         )
         return self._result(page, self._facts(count, page), shown)
+
+    async def _values(
+        self, rows: Sequence[Walk], handles: Sequence[Sequence[int]]
+    ) -> Sequence[Metadata | None]:
+        """What `fields` computes for each of some walks; for each walk once."""
+        query, table, new = self.query, self.table, slice(len(self._computed), None)
+        fields = {} if query.topology_only else computed_fields(query.fields, len(query.path.steps))
+        if not fields or table.walks is None:
+            return [None] * len(rows)
+        nodes = distinct_numbers(np.array([n for row in handles[new] for n in row], np.int32))
+        read = await property_columns(self._db, table.columns, nodes, base_keys(fields.values()))
+        layers, walks = table.walks.layers, [*zip(rows[new], handles[new], strict=True)]
+
+        def of_step(part: Part) -> PartValues:
+            before = ([layers[n].step < (part.step or 0) for n, _ in walk] for walk, _ in walks)
+            ends = [row[sum(hops)] for hops, (_, row) in zip(before, walks, strict=True)]
+            return read[part.key].at(places_of(nodes, np.array(ends, np.int32), table.columns.size))
+
+        of_rows, trees = Evaluation(len(walks), of_step), [one.tree for one in fields.values()]
+        found = await off_loop(len(rows), lambda: list(map(of_rows.values, trees)))
+        for own in zip(*found, strict=True):
+            self._computed.append(dict(zip(fields, map(exact_integer, own), strict=True)))
+        return self._computed[: len(rows)]
 
     async def least_bytes(self, count: int) -> int:
         """A lower bound on the bytes that the first `count` walks take."""
@@ -315,7 +346,7 @@ class RowPages(Pages):
 
     async def _first(self, count: int) -> list[Walk]:
         """The first walks of the page, which are made only once."""
-        rows, most = self._rows, self._bounds.edges
+        rows, most = self._rows, self._most
         if count * (1 + self.query.path.longest) > most:
             raise ToolError(
                 f"{count} walks have more nodes than this server's limit of {most:,} a page. Lower "

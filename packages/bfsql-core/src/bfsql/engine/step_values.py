@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import aclosing
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Self
@@ -15,8 +14,8 @@ from bfsql import call
 from bfsql.abc import GraphDbInterface
 from bfsql.arrays import are_named, places_of, places_of_edges
 from bfsql.engine.expressions import Evaluation, PartValues
-from bfsql.engine.properties import properties_of
-from bfsql.engine.thresholds import PAIRS_AT_ONCE, VALUE_BYTES
+from bfsql.engine.properties import Column, property_columns
+from bfsql.engine.thresholds import PAIRS_AT_ONCE
 from bfsql.engine.walks import StepTest, Stops, Walks, common_step, paired
 from bfsql.integers import BoolArray, IntArray, Ring
 from bfsql.models import StepComparison
@@ -41,7 +40,7 @@ class StepValues:
     predicate_names: tuple[str, ...]
     _nodes: dict[int, IntArray] = field(default_factory=dict)
     _edges: dict[int, Ring] = field(default_factory=dict)
-    _values: dict[Part, list[Any]] = field(default_factory=dict)
+    _values: dict[Part, Column | None] = field(default_factory=dict)
 
     @classmethod
     async def of(
@@ -71,15 +70,10 @@ class StepValues:
                 found._edges[step] = things
             else:
                 found._nodes[step] = things
-            values: dict[str, list[Any]] = {key: [] for key in own}
-            async with aclosing(properties_of(db, columns, things, own)) as parts:
-                async for _, of_part in parts:
-                    for key in own:
-                        values[key] += of_part[key]
-            call.hold(sum(map(len, values.values())) * VALUE_BYTES)
+            values = await property_columns(db, columns, things, own)
             for part in expression.parts:
                 if (part.step, part.predicate is not None) == (step, of_edges):
-                    found._values[part] = [*values.get(part.key, ()), None]
+                    found._values[part] = values.get(part.key)
         return found
 
     def of_stops(self, tree: Tree, stops: Stops) -> Iterator[Sequence[Any]]:
@@ -92,7 +86,7 @@ class StepValues:
             yield Evaluation(rows.stop - start, own.__getitem__).values(tree)
 
     def _column(self, part: Part, stops: Stops) -> PartValues:
-        """The value of a property for each pair; the last of all values is that of none."""
+        """The value of a property for each pair."""
         assert part.step is not None
         values, of_seeds = self._values.get(part), stops.edges is None
         if values is None or (part.predicate is not None and of_seeds):  # no edge leads to seeds
@@ -104,7 +98,7 @@ class StepValues:
         else:
             nodes = stops.first if part.step == self.common else stops.second
             places = places_of(self._nodes[part.step], nodes, self.size).astype(np.int64)
-        return PartValues(values, np.where(places < 0, len(values) - 1, places))
+        return values.at(places)
 
 
 class StepTests:

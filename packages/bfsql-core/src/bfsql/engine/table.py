@@ -357,14 +357,13 @@ def sort_value(one: MeasureValue) -> Value:
 
 def _value(found: Sequence[Scalar], *, descending: bool) -> int | float | str | None:
     """The sort value of a node: of a list, the value that comes first in this direction."""
-    every = found if len(found) == 1 else call.checked(found)
-    read = [(number_in(text), text) for text in map(shown_as, every)]
-    numbers = [number for number, _ in read if number is not None]
+    every = found if len(found) == 1 else list(call.checked(found))
+    read = (one if type(one) is float else number_in(shown_as(one)) for one in every)
+    numbers = [number for number in read if number is not None]
     first = max if descending else min
     if numbers:
         return first(numbers)
-    texts = [fold(text) for _, text in (read if len(read) == 1 else call.checked(read))]
-    return first(texts) if texts else None
+    return first(map(fold, map(shown_as, every)), default=None)
 
 
 def _sorted(

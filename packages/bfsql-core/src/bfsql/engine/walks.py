@@ -28,7 +28,7 @@ from bfsql.arrays import (
 )
 from bfsql.engine.arcs import MANY, Arcs, Junction, capped_products, capped_sums
 from bfsql.engine.thresholds import PAIR_BYTES
-from bfsql.errors import TooManyPairs
+from bfsql.errors import TooManyPairs, bad_value
 from bfsql.integers import BoolArray, IntArray, IntegerGraph, Ring
 from bfsql.models import Step, StepComparison
 
@@ -340,9 +340,12 @@ def paired(walks: Walks, step: int, tests: Mapping[int, Sequence[StepTest]], mos
         most: The largest number of pairs of an arc and a node of the common step.
 
     Raises:
+        ToolError: The walks are in a graph of pairs already.
         TooManyPairs: There are more pairs.
         TimeoutError: The deadline of the call passed.
     """
+    if walks.pairs is not None:
+        raise bad_value("measure: where names two steps, too. Name one in measure.", "measure")
     nodes = walks.nodes_of(step)
     pairs = _Pairs(walks, step, nodes, most).by_layer()
     ends = {

@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 
 from bfsql.models.condition import PropertyCondition, ScopedProperty
 from bfsql.models.expression import Computed
+from bfsql.models.pattern import StepComparison
 
 Function: TypeAlias = Literal[
     "count", "min", "max", "sum", "mean", "median", "argmax", "argmin", "top", "computed"
@@ -56,8 +57,8 @@ class Measure:
     """Maximum number of nodes of `argmax`, `argmin` and `top`."""
     expression: Computed | None = None
     """An expression over two steps, over a step and its edges, or over other measures."""
-    conditions: tuple[PropertyCondition, ...] = ()
-    """What the nodes that `count` counts have to meet."""
+    conditions: tuple[PropertyCondition | StepComparison, ...] = ()
+    """What the nodes that `count` counts have to meet, and the walks on which it counts them."""
     name: str = ""
     """The name that the call gives it."""
 

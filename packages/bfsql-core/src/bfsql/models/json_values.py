@@ -43,9 +43,9 @@ def json_number(value: Decimal) -> int | float | str:
     return near if Decimal(repr(near)) == value else str(value)
 
 
-def exact_integer(value: int) -> int | str:
-    """A whole number as answers write it: as text above 2**53, where JavaScript rounds it."""
-    return value if abs(value) <= 2**53 else str(value)
+def exact_integer(value: Any) -> Any:
+    """A number as answers write it: an int above 2**53, where JavaScript rounds it, as text."""
+    return str(value) if isinstance(value, int) and abs(value) > 2**53 else value
 
 
 def non_finite(value: float) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from bfsql.models.facet import MeasureValue
 from bfsql.models.pattern import ANY, Pattern, Step
@@ -79,6 +79,8 @@ class WalkRow(NamedTuple):
     edges: Sequence[str] | None
     """The predicate of each edge; where its step allows both directions, with `>` in front for an
     outgoing and `<` for an incoming edge. None if the steps leave no choice of either."""
+    values: Mapping[str, Any] | None = None
+    """By name: what `fields` computes of its nodes; None if that is nothing."""
 
 
 @dataclass(frozen=True, slots=True)

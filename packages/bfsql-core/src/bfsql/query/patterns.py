@@ -41,6 +41,7 @@ from bfsql.query.properties import (
     QUOTED,
     SPELLINGS,
     compared_properties,
+    compared_steps,
     condition,
     masked,
     property_condition,
@@ -63,7 +64,6 @@ _WHOLE_ARROW = re.compile(r"-.*-")
 _LATER_ARROW = re.compile(r"\s(?:<-\S*|-\S+)-")
 _NUMBER = re.compile(r"((?<!-)>=?|(?<!->)==?|!=|<[=>]?|=[<>])\s*([0-9]{1,15})\s*$")
 _COMPARED = re.compile(r"\s(?:[=<>!]=?|<>|=[<>])\s*((?![->])\S+|-?\d\S*)\s*$")
-_STEPS = re.compile(r"\s*([0-9]{1,9})\s*([=!<>]=?|<>|=[<>])\s*([0-9]{1,9})\s*")
 _PERHAPS_RELATION = re.compile(r"[^=!<>~]*(?:<?-|<>|$)|\s*(?:[<>^]|\d+\s*[=!<>])")
 """The beginning of a condition on relations or steps; one on a property may begin so, too."""
 _SHARP = re.compile(r"\[|->|<-(?=[^\d.])|--|(?:^|\s)-[^\s-](?:[^<>]{0,200}?\S)?-(?=[\s\[{(]|$)")
@@ -367,11 +367,7 @@ class PatternReader:
         """
         found = Where([], [], [])
         for text in texts:
-            if two := _STEPS.fullmatch(text):
-                sign = SPELLINGS.get(two[2])
-                if sign not in ("=", "!="):
-                    raise wrong_step(text, f"compares by {two[2]}, and steps have only = and !=")
-                one = StepComparison(text, int(two[1]), int(two[3]), equal=sign == "=")
+            if one := compared_steps(text, partial(wrong_step, text)):
                 found.comparisons.append(one)
             elif pair := self._pair(text, steps):
                 found.comparisons.append(pair)

@@ -5,7 +5,7 @@
     scoped     = [step "."] [scope "."] key
     operator   = one of `OPERATORS`
     facet      = (scoped | expression) [":" number]                      (`protocol.md` 37)
-    measure    = [name "="] ("count" step ("[" condition "]")* | expression of named measures
+    measure    = [name "="] ("count" step ("[" condition | step "=" step "]")* | arithmetic of names
                | ("min" | "max" | "sum" | "mean" | "median" | "argmax" | "argmin" | "top" number)
                  (scoped | expression))
     sort key   = ["-"] [step "."] (key | expression | number of the answer)
@@ -30,10 +30,11 @@ from bfsql.models import MAX_STEPS, PathQuery
 from bfsql.models.condition import OPERATORS, Condition, Operator, PropertyCondition, ScopedProperty
 from bfsql.models.expression import Computed, Operation, Part, Tree, base_keys, parts_of, replaced
 from bfsql.models.facet import BEST, MOST_BEST, MOST_VALUES, TIES, VALUES, Facet, Function, Measure
+from bfsql.models.pattern import StepComparison
 from bfsql.models.quotation import listed, quoted
 from bfsql.models.spelling import KnownNames
 from bfsql.query.expressions import INSIDE, ExpressionReader, comparison, may_compute, whole_key
-from bfsql.query.vocabulary import Names
+from bfsql.query.vocabulary import NO_NAMES, Names
 
 SPELLINGS: dict[str, Operator] = dict(zip(OPERATORS, OPERATORS, strict=True))
 SPELLINGS |= {"==": "=", "<>": "!=", "=<": "<=", "=>": ">="}
@@ -55,6 +56,7 @@ _NO = re.compile(r"\s*not?\s+(?=[^\s=!<>~])", re.IGNORECASE)
 _BRACKET = re.compile(r"\s*[({]|[^\"'`]*\[")
 _JOINED = re.compile(r"(?is)\A(?>.*?\s(?:and|or)\s).*[=<>~]|&&|\|\||,\s*[\w.:-]+\s*[=!<>~]")
 _STEP = re.compile(r"\s*([0-9]+)\s*\.")
+_STEPS = re.compile(r"\s*([0-9]{1,9})\s*([=!<>]=?|<>|=[<>])\s*([0-9]{1,9})\s*")
 _STEP_OF_KEY = re.compile(r"\s*+([+-]?)\s*+([0-9]+)\s*+\.\s*+(?=\S)")
 _DIRECTION = re.compile(r"(.*\S)\s+(asc|desc)(ending)?", re.IGNORECASE | re.DOTALL)
 _MOST = re.compile(r"(.*\S)\s*:\s*([0-9]{1,9})\s*", re.DOTALL)
@@ -80,7 +82,7 @@ _RIGHT = {
         'Name a property, perhaps with a type, a predicate or a step in front: "year", '
         '"Trial.phase", "2.year", "inhibits.confidence"; "year:100" shows more values.'
     ),
-    "fields": 'Name properties, or give an expression a name: "volume = width * height".',
+    "fields": 'Name properties or expressions: "volume = w * h", of walks "gap = 2.year - 1.year".',
     "measure": (
         'Write "count 2" (the different nodes of step 2), or min, max, sum, mean or median with a '
         'step and a property: "max 2.year", "mean 1.inhibits.confidence"; "argmax 2.year" is the '
@@ -268,10 +270,9 @@ def _comparison(
     *,
     steps: bool = False,
 ) -> Operation | None:
-    found = None
-    if may_compute(text):
-        found = comparison(text, part, wrong, alternatives, keys, steps=steps)
-    if found is None:
+    if not may_compute(text):
+        return None
+    if (found := comparison(text, part, wrong, alternatives, keys, steps=steps)) is None:
         return None
     if why := _fault("key", found.operator):
         raise wrong(why)
@@ -482,8 +483,8 @@ def _of_measures(
 ) -> Measure:
     def part(one: str) -> Part:
         if unquoted(one) not in before:
-            known = f"measures before it: {listed(before)}" if before else "no measure has a name"
-            raise wrong(f"names {quoted(one)}, which is no function and no measure ({known})")
+            known = listed(before) if before else "there is none"
+            raise wrong(f"names {quoted(one)}, no function and no measure before it ({known})")
         return Part(unquoted(one))
 
     tree = ExpressionReader(written, part, wrong).whole()
@@ -502,8 +503,21 @@ def _count(  # noqa: PLR0917 - a measure in its parts
     if int(found[0]) > steps:
         raise wrong(_no_step(steps))
     own = re.split(r"\]\s*\[", brackets[1][1:-1]) if brackets[1] else ()
-    conditions = [property_condition(one, "measure", whole=text, keys=names.keys) for one in own]
+    read = partial(property_condition, argument="measure", whole=text, keys=names.keys)
+    conditions = [compared_steps(one, wrong) or read(one) for one in own]
+    compared = [one for one in conditions if isinstance(one, StepComparison)]
+    if len(compared) > 1 or any(not steps >= one.step != one.other <= steps for one in compared):
+        raise wrong(f"takes one comparison, of two different steps from 0 (the seeds) to {steps}")
     return Measure(text, "count", int(found[0]), conditions=tuple(conditions), name=name)
+
+
+def compared_steps(text: str, wrong: Callable[[str], ToolError]) -> StepComparison | None:
+    """The comparison of the nodes of two steps that a condition is, if it is one."""
+    if (found := _STEPS.fullmatch(text)) is None:
+        return None
+    if (sign := SPELLINGS.get(found[2])) not in ("=", "!="):
+        raise wrong(f"compares by {found[2]}, and steps have only = and !=")
+    return StepComparison(text, int(found[1]), int(found[3]), equal=sign == "=")
 
 
 def on_measures(texts: Sequence[str], named: Sequence[str]) -> dict[str, PropertyCondition]:
@@ -516,8 +530,7 @@ def on_measures(texts: Sequence[str], named: Sequence[str]) -> dict[str, Propert
     for text in texts if named else ():
         with suppress(ToolError):
             one = property_condition(text, "where")
-            keys = base_keys({one.key})
-            if not keys.isdisjoint(named):
+            if not base_keys({one.key}).isdisjoint(named):
                 found[text] = one
     for text, one in found.items():
         if others := base_keys({one.key}).difference(named):
@@ -526,27 +539,37 @@ def on_measures(texts: Sequence[str], named: Sequence[str]) -> dict[str, Propert
     return found
 
 
-def computed_fields(fields: Sequence[str]) -> dict[str, Computed]:
+def computed_fields(
+    fields: Sequence[str], steps: int | None = None, names: Names = NO_NAMES
+) -> dict[str, Computed]:
     """By name: the expressions that `fields` gives one; each is about a node itself.
 
+    With `steps`, the number of those of the path or 0, each is about the nodes of steps instead.
+
     Raises:
-        ToolError: An expression cannot be read.
+        ToolError: An expression cannot be read, or names a property that is not among `names`.
     """
     found: dict[str, Computed] = {}
     for text in fields:
         if (given := _GIVEN_NAME.match(text)) is None:
             continue
         wrong, name = partial(_wrong, "fields", text), given[1]
-        tree = ExpressionReader(text[given.end() :].strip(), _own_part, wrong).whole()
-        if not any(True for _ in parts_of(tree)):
+        part = partial(_part, NO_NAMES, steps or MAX_STEPS, wrong)
+        tree = ExpressionReader(text[given.end() :].strip(), part, wrong).whole()
+        own = {one.step for one in parts_of(tree)}
+        if not own:
             raise wrong("names no property")
-        found[name] = Computed(text, tree)
+        if own != {None} and (None in own or isinstance(tree, Part)):
+            raise wrong("needs an operator, and a step before each property if before one")
+        _check_keys(tree, names.keys, names.of_nodes, wrong)
+        if (None in own) == (steps is None):
+            found[name] = Computed(text, tree)
     return found
 
 
 def counted_steps(query: PathQuery) -> frozenset[int]:
     """The steps whose different nodes are counted for each shown node of a path's answer."""
-    own = measures(query.measure, Names((), ()), len(query.path.steps))
+    own = measures(query.measure, NO_NAMES, len(query.path.steps))
     steps = {one.step for one in own if one.function == "count" and not one.conditions}
     return frozenset(steps if query.count_distinct is None else {*steps, query.count_distinct})
 

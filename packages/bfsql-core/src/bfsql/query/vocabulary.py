@@ -85,6 +85,7 @@ class Names:
         return KnownNames(self.types | self.predicates)
 
 
+NO_NAMES = Names((), ())
 UNCOUNTED = Outline(sampled=True)
 """The outline of a graph that is not counted."""
 

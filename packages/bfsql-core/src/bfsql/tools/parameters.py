@@ -121,7 +121,7 @@ _SORT_BY = Parameter(
 _FIELDS = Parameter(
     "fields",
     "texts",
-    'properties to show, of nodes and edges; ["name"] is cheapest; "area = w * h" computes',
+    'properties of nodes and edges; ["name"] is cheapest; "area = w * h", of walks "d = 2.w - 1.w"',
     help="Properties to show.",
 )
 _FACETS = Parameter(
@@ -231,7 +231,7 @@ PARAMETERS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "measure",
             "texts",
-            'numbers for each shown node over its walks: "count 2" (different nodes of step 2), '
+            'numbers per shown node over its walks: "count 2" (different nodes), "count 2[3 = 0]", '
             '"max 2.year", min, sum, mean; "total = sum 1.p.amount * 1.price", "share = a / b"',
             help="Number for each entity at the end of a path: 'count 1', 'max 1.year', 'mean "
             "1.rating'.",

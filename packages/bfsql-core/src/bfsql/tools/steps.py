@@ -13,7 +13,7 @@ from bfsql.models.pattern import SHOWN
 from bfsql.models.quotation import excerpt
 from bfsql.query.expressions import may_compute
 from bfsql.query.patterns import wrong_step
-from bfsql.query.properties import sorted_step
+from bfsql.query.properties import computed_fields, sorted_step
 
 ROWS = 50
 """Number of walks on a page of `show: "walks"` where `limit` is left out (`protocol.md` 38)."""
@@ -59,6 +59,7 @@ def path_query(of_path: PathArguments, path: Path, arguments: Mapping[str, Any])
         comparisons = [one.showing(shown) for one in arguments["comparisons"]]
         arguments = {**arguments, "comparisons": comparisons}
     _check_steps(arguments, last)
+    _check_fields(arguments["fields"], last if are_rows else 0)
     of_query = {
         **arguments,
         "path": path,
@@ -128,12 +129,22 @@ def _check_steps(arguments: Mapping[str, Any], last: int) -> None:
         )
 
 
+def _check_fields(fields: Sequence[str], steps: int) -> None:
+    """Check that `fields` names steps that there are, of walks that are shown."""
+    if computed_fields(fields, steps) and not steps:
+        raise bad_value(
+            'fields: expressions over steps need path and show="walks", or measure: "max 2.w-1.w".',
+            "fields",
+        )
+
+
 def without_steps(where: Mapping[str, Any], **arguments: object) -> None:
     """Check that a call without a path has no arguments about steps.
 
     Raises:
         ToolError: An argument refers to steps.
     """
+    _check_fields(where["fields"], 0)
     numbered = [one.text for one in where["relations"] if one.step is not None]
     for text in (*(one.text for one in where["comparisons"]), *numbered):
         raise wrong_step(text, "names a step of a path, but this call has no path")

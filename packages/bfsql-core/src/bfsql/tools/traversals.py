@@ -35,7 +35,8 @@ from bfsql.models import (
 )
 from bfsql.models.quotation import excerpt
 from bfsql.query.patterns import Where, may_be_pattern, may_relate
-from bfsql.query.properties import RESERVED, measure_label, on_measures
+from bfsql.query.properties import RESERVED, computed_fields, measure_label, on_measures
+from bfsql.query.vocabulary import Names
 from bfsql.tools.budget import Budget, detail, fit
 from bfsql.tools.ends import EndResolver
 from bfsql.tools.resolve import NameResolver
@@ -302,8 +303,9 @@ class Traversal:
         if not given:
             return
         schema = await call.within(self._schema.lists())
-        keys = await self._schema.keys() or ()
-        known = {*RESERVED, *schema.entity_types, *schema.predicates, *keys}
+        keys = await self._schema.keys()
+        computed_fields(texts["fields"], names=Names((), (), self._db.name_keys(), keys))
+        known = {*RESERVED, *schema.entity_types, *schema.predicates, *(keys or ())}
         for argument, text, name in given:
             if name in known:
                 raise bad_value(

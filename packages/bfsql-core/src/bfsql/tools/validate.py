@@ -155,7 +155,7 @@ def _text(p: Parameter, value: Any, right: str = "one string") -> str:
     if size > MAX_TEXT_BYTES:
         raise ToolError(
             f"{p.name} contains a text of {size} bytes: {excerpt(value)}. The limit is "
-            f"{MAX_TEXT_BYTES} bytes. Ids come from search_entities.",
+            f"{MAX_TEXT_BYTES} bytes: shorten it.",
             kind="too_large",
             argument=p.name,
         )

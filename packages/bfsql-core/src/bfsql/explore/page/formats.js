@@ -52,15 +52,17 @@ export function edgesAsCsv(edges) {
 }
 
 /**
- * A table of walks: for each step its edge, and the id and name of its node.
+ * A table of walks: for each step its edge, and the id and name of its node; and computed values.
  *
- * @param {{nodes: string[], edges?: string[]}[]} walks @param {(id: string) => string} nameOf
+ * @param {{nodes: string[], edges?: string[], values?: Record<string, any>}[]} walks @param {(id: string) => string} nameOf
  */
 export function walksAsCsv(walks, nameOf) {
   const steps = Math.max(0, ...walks.map(({ nodes }) => nodes.length));
   const heads = Array.from({ length: steps }, (_, at) => [...(at ? [`edge ${at}`] : []), `id ${at}`, `name ${at}`]).flat();
   const rows = walks.map(({ nodes, edges = [] }) => nodes.flatMap((id, at) => [...(at ? [edges[at - 1] ?? ""] : []), id, nameOf(id)]));
-  return csv([heads, ...rows.map((row) => [...row, ...Array(heads.length - row.length).fill("")])]);
+  const names = Object.keys(walks[0]?.values ?? {});
+  const padded = rows.map((row, at) => [...row, ...Array(heads.length - row.length).fill(""), ...names.map((name) => walks[at].values?.[name] ?? "")]);
+  return csv([[...heads, ...names], ...padded]);
 }
 
 /**
