@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +24,15 @@ from bfsql.cli.clients import (
     own_command,
     read_file,
 )
+from bfsql.cli.command import explained
 from bfsql.cli.configuration import DEFAULT_BACKEND, Configuration, server_options
-from bfsql.cli.configured import ConfiguredCommand, check_graph, graph_files
+from bfsql.cli.configured import ConfiguredCommand, check_graph, graph_files, opened
 from bfsql.cli.serve import check_options, serve
 from bfsql.cli.splice import Unreadable
-from bfsql.errors import ConfigurationError, did_you_mean
+from bfsql.errors import BfsqlError, ConfigurationError, did_you_mean
 from bfsql.loading.folders import working_folder
 from bfsql.settings import Option, UnreadableFile
+from bfsql.tools.skill import SKILL_NAME, SKILL_SIGN
 
 BACKUP = ".bfsql-backup"
 """Suffix of the backup of the file."""
@@ -74,6 +77,7 @@ class _ClientName(click.Choice):  # type: ignore[type-arg] # generic from click 
 @click.option("--url", metavar="URL", help="Add a server that already runs at this URL.")
 @click.option("--print", "only_print", is_flag=True, help="Show the entry and change nothing.")
 @click.option("--remove", is_flag=True, help="Remove the entry from the file.")
+@click.option("--no-skill", is_flag=True, help="Write no skill, only the entry.")
 @click.option(
     "--with-secrets", is_flag=True, help="Write secrets into the file, instead of references."
 )
@@ -85,9 +89,12 @@ def install(
     url: str | None,
     only_print: bool,
     remove: bool,
+    no_skill: bool,
     with_secrets: bool,
 ) -> None:
     """Add a graph to an MCP client by writing an entry into its configuration file.
+
+    A client that keeps skills in a folder also gets the one that `bfsql skill` prints.
 
     Takes the options of `bfsql serve`, which the client uses to start the server; paths are
     made absolute. The rest of the file is not changed, and a backup is made. Environment
@@ -99,6 +106,12 @@ def install(
     place = _place(known)
     if remove:
         _remove(known, place, name, url)
+        written = known.skill(name, Path.home(), os.environ)
+        if written and SKILL_SIGN in (_read(written) or ""):
+            written.unlink()
+            with suppress(OSError):  # the user may have put more into the folder
+                written.parent.rmdir()
+            click.echo(f"Its skill {written} is gone, too.")
         return
     check_options(configuration.server)
     if url is None:
@@ -117,7 +130,41 @@ def install(
     if secrets := [] if with_secrets or inputs else server.secrets:
         named = " and ".join(secrets)
         click.echo(f"{known.title} has to be started with {named} in its environment.")
+    skill_place = known.skill(name, Path.home(), os.environ)
+    if skill_place and not url and not no_skill:
+        _add_skill(skill_place, configuration)
     click.echo(known.after)
+
+
+@click.command(
+    "skill", cls=ConfiguredCommand, graph=True, examples=("bfsql skill films.db > SKILL.md",)
+)
+def skill(configuration: Configuration) -> None:
+    """Print a skill for agents: when and how to ask a graph, with calls that it answers.
+
+    Agents keep it as SKILL.md in a folder of its name, ask-this-graph. `bfsql install` puts it
+    there, and servers offer it to clients over MCP.
+    """
+    click.echo(asyncio.run(_page(configuration, SKILL_NAME)), nl=False)
+
+
+async def _page(configuration: Configuration, name: str) -> str:
+    async with opened(configuration) as graph:
+        return (await graph.skill(name)).page
+
+
+def _add_skill(place: Path, configuration: Configuration) -> None:
+    """Write the skill of the graph; say why if that is not possible, since the entry is there."""
+    try:
+        if SKILL_SIGN not in (_read(place) or SKILL_SIGN):
+            raise ConfigurationError(f"{place} is not of bfsql. Move it, or add --no-skill.")
+        page = asyncio.run(_page(configuration, place.parent.name))
+        with _locked(place) as folder:
+            _write(place, page, folder, like=place)
+    except (BfsqlError, OSError, BaseExceptionGroup) as error:
+        click.echo(f"There is no skill for it. {explained(error)[0]}", err=True)
+    else:
+        click.echo(f"Its skill is {place}.")
 
 
 # --- the server -------------------------------------------------------------------
