@@ -164,8 +164,7 @@ class Client:
         """The path of the skill of a server of that name; None if the client keeps none."""
         if not self.skills:
             return None
-        name = re.sub("[^a-z0-9]+", "-", server.lower())[:50].strip("-") or "this-graph"
-        return _placed(self.skills, home, environment) / f"ask-{name}" / "SKILL.md"
+        return _placed(self.skills, home, environment) / f"ask-{slug(server)}" / "SKILL.md"
 
     # --- the file, which is `Unreadable` if it is not JSON or TOML, or cannot contain an entry ---
 
@@ -215,6 +214,11 @@ def read_file(path: Path) -> str:
         UnreadableFile: It cannot be read.
     """
     return read_text(path, max_bytes=100_000_000)
+
+
+def slug(name: str) -> str:
+    """A name in small letters, digits and hyphens, as skills and bundles have it."""
+    return re.sub("[^a-z0-9]+", "-", name.lower())[:50].strip("-") or "this-graph"
 
 
 def _placed(path: str, home: Path, environment: Mapping[str, str]) -> Path:

@@ -102,7 +102,7 @@ def install(
     only a reference to it is written, in the client's own syntax.
     """
     known = CLIENTS[client]
-    name = name or _name(configuration, url)
+    name = name or default_name(configuration, url)
     place = _place(known)
     if remove:
         _remove(known, place, name, url)
@@ -221,12 +221,14 @@ def argument(option: Option, setting: Any, *, is_path: bool) -> Iterator[str]:
         yield option.flag if setting else f"--no-{option.name}"
         return
     is_path = is_path or option.secret or option.kind == "path"
-    for value in setting if isinstance(setting, tuple) else (setting,):
+    if isinstance(setting, Mapping):
+        setting = tuple(f"{key}={value}" for key, value in setting.items())
+    for value in setting if isinstance(setting, tuple | list) else (setting,):
         yield option.flag
         yield str(Path(value).expanduser().resolve()) if is_path else str(value)
 
 
-def _name(configuration: Configuration, url: str | None) -> str:
+def default_name(configuration: Configuration, url: str | None = None) -> str:
     """The default name of the server: that of the graph's file, or of the store."""
     if url is not None:
         return "bfsql"

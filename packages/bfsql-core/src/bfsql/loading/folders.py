@@ -23,6 +23,8 @@ if sys.platform == "win32":
 else:
     import fcntl
 
+LOADS = ".bfsql-load."
+"""How the names of the folders of loads into files begin."""
 LOCK = "lock"
 """The file in a folder that its owner locks."""
 PATIENCE = 0.5

@@ -1,0 +1,94 @@
+"""What `bfsql bundle` packs, asks for and refuses."""
+
+import json
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+from bfsql.cli import bundle as module
+from bfsql.loading.folders import LOADS, working_folder
+from bfsql.plugins import Hooks
+
+
+def manifest(place: str) -> dict:
+    with ZipFile(place) as archive:
+        return json.loads(archive.read("manifest.json"))
+
+
+def test_a_file_goes_into_the_bundle_with_the_settings_of_its_server(loaded, folder):
+    options = ["--retries", "5", "--headers", "a=b", "--max-tokens", "900", "--out", "o.mcpb"]
+    made = loaded("bundle", "toy.json", *options)
+    assert made.exit_code == 0, made.output
+    of = manifest("o.mcpb")
+    assert of["_meta"]["bfsql"]["arguments"] == [
+        *("--transport", "stdio", "--backend", "toy", "--path", "graph.json", "--retries", "5"),
+        *("--headers", "a=b", "--max-tokens", "900", "--answer-format", "lines"),
+    ]
+    assert (of["user_config"], of["name"], len(of["tools"])) == ({}, "toy", 6)
+    with ZipFile("o.mcpb") as archive:
+        assert archive.read("graph.json") == Path("toy.json").read_bytes()
+        project = archive.read("pyproject.toml").decode()
+    assert '"bfsql-core==' in project
+    assert '"bfsql-toy==' in project
+    assert not list(folder.glob(".*.part"))
+
+
+def test_for_a_store_the_host_asks_for_what_was_given_here(loaded, monkeypatch):
+    monkeypatch.setenv("TOY_PASSWORD", "s3cret-word")
+    options = ["--backend", "frozen", "--path", "toy.json", "--retries", "5", "--name", "a/b\\c"]
+    assert loaded("bundle", *options).exit_code == 0
+    with ZipFile("a-b-c.mcpb") as archive:
+        assert not any(b"s3cret" in archive.read(name) for name in archive.namelist())
+        assert not any(name.startswith("graph") for name in archive.namelist())
+    of = manifest("a-b-c.mcpb")
+    assert of["display_name"] == "a/b\\c"
+    assert of["server"]["mcp_config"]["env"] == {
+        "BFSQL_FROZEN_PATH": "${user_config.path}",
+        "BFSQL_FROZEN_PASSWORD": "${user_config.password}",
+        "BFSQL_FROZEN_RETRIES": "${user_config.retries}",
+    }
+    asked = {key: (one["type"], one.get("default")) for key, one in of["user_config"].items()}
+    assert asked["password"] == ("string", None)
+    assert asked["retries"] == ("string", "5")
+    assert asked["path"][0] == "file"
+    assert [one["sensitive"] for one in of["user_config"].values()].count(True) == 1
+
+
+WRONG = [
+    (["missing.json"], "There is no graph at missing.json"),
+    (["toy.json", "--out", "toy.json"], "has to end with .mcpb"),
+    (["folder.json"], "is no file"),
+    (["--backend", "toy", "--path", "nodes.csv"], ""),
+]
+
+
+@pytest.mark.parametrize(("given", "said"), WRONG)
+def test_what_cannot_be_bundled_leaves_nothing_behind(loaded, folder, given, said):
+    (folder / "folder.json").mkdir()
+    before = {path.name for path in folder.iterdir()}
+    refused = loaded("bundle", *given)
+    assert refused.exit_code
+    assert said in refused.output
+    assert {path.name for path in folder.iterdir()} == before
+
+
+def test_a_graph_that_is_being_loaded_is_refused(loaded, folder):
+    with working_folder(folder, LOADS, "toy.json"):
+        refused = loaded("bundle", "toy.json")
+    assert refused.exit_code == 2
+    assert "toy.json is being loaded. Bundle it when that has ended." in refused.output
+
+
+def test_a_large_bundle_is_made_and_said_to_be_large(loaded, monkeypatch):
+    monkeypatch.setattr(module, "_MOST_BYTES", 1_000)
+    made = loaded("bundle", "toy.json")
+    assert made.exit_code == 0
+    assert "Hosts may refuse more than 200 MB." in made.output
+
+
+def test_what_a_hook_hides_is_not_bundled(loaded, monkeypatch):
+    monkeypatch.setattr(Hooks, "redacts", True)
+    refused = loaded("bundle", "toy.json")
+    assert refused.exit_code == 2
+    assert "hides metadata" in refused.output
