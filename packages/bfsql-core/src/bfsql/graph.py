@@ -29,7 +29,7 @@ from bfsql.plugins.registry import created, open_backend
 from bfsql.tools import Limits, Operations, Schema, ToolDefinition
 from bfsql.tools.descriptions import INSTRUCTIONS, LINES
 from bfsql.tools.schema import OUTLINE_SECONDS
-from bfsql.tools.skill import SKILL_NAME, Skill, skill_of
+from bfsql.tools.skill import Skill, skill_of
 from bfsql.tools.verify import Verdict, Verifier
 
 log = logging.getLogger("bfsql")
@@ -152,15 +152,14 @@ class Graph:
         """Check claims such as `Tom Hanks -ACTED_IN-> Apollo 13`, one a line or in `[[ ]]`."""
         return await Verifier(self._operations, self.limits, caller).verify(text)
 
-    async def skill(self, name: str = SKILL_NAME, *, caller: Caller | None = None) -> Skill:
+    async def skill(self, *, caller: Caller | None = None) -> Skill:
         """Make the skill for agents that ask this graph, from calls that it answers."""
-        known = self.graph_schema.known_outline
-        if self._skill is not None and self._skill[0] is known and self._skill[1].name == name:
-            return self._skill[1]
-        made = await skill_of(self._operations, self.description, name, caller)
-        if not self._has_hooks:  # which may show each caller something else
-            self._skill = self.graph_schema.known_outline, made
-        return made
+        known = self._skill
+        # Hooks may show each caller something else.
+        if known is None or self._has_hooks or known[0] is not self.graph_schema.known_outline:
+            made = await skill_of(self._operations, self.description, caller)
+            self._skill = known = self.graph_schema.known_outline, made
+        return known[1]
 
     async def counted(self) -> None:
         """Wait until the contents of the graph are counted, or cannot be."""

@@ -22,8 +22,8 @@ def test_a_file_goes_into_the_bundle_with_the_settings_of_its_server(loaded, fol
     assert made.exit_code == 0, made.output
     of = manifest("o.mcpb")
     assert of["_meta"]["bfsql"]["arguments"] == [
-        *("--transport", "stdio", "--backend", "toy", "--path", "graph.json", "--retries", "5"),
-        *("--headers", "a=b", "--max-tokens", "900", "--answer-format", "lines"),
+        *("--backend", "toy", "--path", "graph.json", "--retries", "5"),
+        *("--headers", "a=b", "--max-tokens", "900"),
     ]
     assert (of["user_config"], of["name"], len(of["tools"])) == ({}, "toy", 6)
     with ZipFile("o.mcpb") as archive:
@@ -77,7 +77,7 @@ def test_a_graph_that_is_being_loaded_is_refused(loaded, folder):
     with working_folder(folder, LOADS, "toy.json"):
         refused = loaded("bundle", "toy.json")
     assert refused.exit_code == 2
-    assert "toy.json is being loaded. Bundle it when that has ended." in refused.output
+    assert "toy.json is being loaded. Bundle it afterwards." in refused.output
 
 
 def test_a_large_bundle_is_made_and_said_to_be_large(loaded, monkeypatch):
@@ -91,4 +91,4 @@ def test_what_a_hook_hides_is_not_bundled(loaded, monkeypatch):
     monkeypatch.setattr(Hooks, "redacts", True)
     refused = loaded("bundle", "toy.json")
     assert refused.exit_code == 2
-    assert "hides metadata" in refused.output
+    assert "Hooks hide metadata" in refused.output

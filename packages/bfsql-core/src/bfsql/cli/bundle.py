@@ -23,10 +23,10 @@ from bfsql.masking import one_line
 from bfsql.plugins import installed, load_hooks
 from bfsql.plugins.distributions import __version__
 from bfsql.serving.live import AT_START
-from bfsql.settings import spelled
+from bfsql.settings import HIDDEN, spelled
 
 _TEMPLATE = Path(__file__).with_name("bundle_template")
-_MOST_BYTES = 200_000_000  # hosts are said to refuse larger ones
+_MOST_BYTES = 200_000_000  # of a bundle that any host takes
 
 
 @click.command(
@@ -35,7 +35,6 @@ _MOST_BYTES = 200_000_000  # hosts are said to refuse larger ones
     server=True,
     graph=True,
     without=AT_START,
-    common=("graph_description", "answer_format", "max_tokens"),
     examples=("bfsql bundle films.db --out films.mcpb",),
 )
 @click.option("--out", metavar="FILE", type=click.Path(path_type=Path), help="The bundle, .mcpb.")
@@ -51,8 +50,7 @@ def bundle(configuration: Configuration, *, out: Path | None, name: str | None) 
     if place.suffix != ".mcpb":
         raise ConfigurationError(f"--out {place} has to end with .mcpb, by which hosts know it.")
     if load_hooks().redacts:
-        sentence = "A hook plugin hides metadata here, and the bundle would hold them all"
-        raise ConfigurationError(f"{sentence}. Serve the graph over HTTP instead.")
+        raise ConfigurationError("Hooks hide metadata that a bundle would show. Serve over HTTP.")
     draft = place.with_name(f".{place.name}.part")
     with ExitStack() as stack:
         for path in graph_files(configuration):
@@ -75,8 +73,7 @@ def _keep(stack: ExitStack, path: Path) -> None:
         try:
             stack.enter_context(working_folder(path.parent, LOADS, path.name))
         except BlockingIOError:
-            sentence = f"{path} is being loaded. Bundle it when that has ended."
-            raise ConfigurationError(sentence) from None
+            raise ConfigurationError(f"{path} is being loaded. Bundle it afterwards.") from None
 
 
 def _write(archive: ZipFile, configuration: Configuration, name: str) -> None:
@@ -96,9 +93,8 @@ def _write(archive: ZipFile, configuration: Configuration, name: str) -> None:
     archive.writestr("manifest.json", json.dumps(manifest, indent=2, ensure_ascii=False))
     backend = next(one for one in installed() if one.name == configuration.choice.backend)
     needs = [f"bfsql-core=={__version__}", f"{backend.distribution}=={backend.version}"]
-    project = f'name = "{slug(name)}"\nversion = "{__version__}"\nrequires-python = ">=3.11"'
-    project = f"[project]\n{project}\ndependencies = {json.dumps(needs)}\n"
-    archive.writestr("pyproject.toml", f"{project}\n[tool.uv]\npackage = false\n")
+    project = (_TEMPLATE / "project.txt").read_text("utf-8")
+    archive.writestr("pyproject.toml", project.format(slug(name), __version__, json.dumps(needs)))
     archive.write(_TEMPLATE / "server.txt", "server.py")
     archive.write(_TEMPLATE / "icon.png", "icon.png")
     for path in graph_files(configuration):
@@ -111,7 +107,7 @@ def _write(archive: ZipFile, configuration: Configuration, name: str) -> None:
 def _settings(configuration: Configuration) -> tuple[list[str], dict[str, str], dict[str, Any]]:
     """The arguments of the server, its environment, and what the host asks its user for."""
     choice, files = configuration.choice, configuration.choice.plugin.files
-    arguments, environment = ["--transport", "stdio", "--backend", choice.backend], {}
+    arguments, environment = ["--backend", choice.backend], {}
     asked: dict[str, Any] = {}
     of_backend = serve.backend_options(choice)
     for option in (*of_backend, *(one for one in server_options() if one.field not in AT_START)):
@@ -119,8 +115,6 @@ def _settings(configuration: Configuration) -> tuple[list[str], dict[str, str], 
         value, origin = getattr(resolved.settings, option.field), resolved.origins[option.field]
         if files and option.field == files.setting:
             arguments += [option.flag, f"graph{Path(value).suffix}"]
-        elif option.field == "answer_format" and origin == "default":
-            arguments += [option.flag, "lines"]
         elif origin == "default" and not option.required:
             continue
         elif files and option.field == files.more:
@@ -130,8 +124,8 @@ def _settings(configuration: Configuration) -> tuple[list[str], dict[str, str], 
             kind = "file" if option.kind == "path" else "string"
             asked[option.field] = known = {"type": kind, "title": option.name, "required": True}
             known |= {"description": option.help, "sensitive": option.secret}
-            if not option.secret and spelled(value) == str(value):  # no password in an address
-                known["default"] = str(value)
+            if kind == "string" and HIDDEN not in spelled(value):  # no password in an address
+                known["default"] = spelled(value)
         else:
             arguments += argument(option, value, is_path=False)
     return arguments, environment, asked

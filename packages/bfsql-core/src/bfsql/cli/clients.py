@@ -259,10 +259,6 @@ def is_ours(entry: Any, url: str | None = None) -> bool:
     return words[words[:1] == ["-P"] :][:3] == ["-m", "bfsql", "serve"]
 
 
-CLIENTS = {
-    name: Client(name, **fields)
-    for name, fields in tomllib.loads(
-        Path(__file__).with_suffix(".toml").read_text("utf-8")
-    ).items()
-}
+_TABLES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+CLIENTS = {name: Client(name, **fields) for name, fields in _TABLES.items()}
 """The clients that `bfsql install` knows, by name."""

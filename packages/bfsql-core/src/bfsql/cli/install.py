@@ -94,24 +94,22 @@ def install(
 ) -> None:
     """Add a graph to an MCP client by writing an entry into its configuration file.
 
-    A client that keeps skills in a folder also gets the one that `bfsql skill` prints.
-
     Takes the options of `bfsql serve`, which the client uses to start the server; paths are
     made absolute. The rest of the file is not changed, and a backup is made. Environment
-    variables that provide settings are written into the entry. If a variable holds a secret,
-    only a reference to it is written, in the client's own syntax.
+    variables that provide settings are written into the entry; of one that holds a secret, only
+    a reference. Where the client keeps skills, it also gets the one that `bfsql skill` prints.
     """
     known = CLIENTS[client]
     name = name or default_name(configuration, url)
     place = _place(known)
+    page = known.skill(name, Path.home(), os.environ)
     if remove:
         _remove(known, place, name, url)
-        written = known.skill(name, Path.home(), os.environ)
-        if written and SKILL_SIGN in (_read(written) or ""):
-            written.unlink()
+        if page and SKILL_SIGN in (_read(page) or ""):
+            page.unlink()
             with suppress(OSError):  # the user may have put more into the folder
-                written.parent.rmdir()
-            click.echo(f"Its skill {written} is gone, too.")
+                page.parent.rmdir()
+            click.echo(f"Its skill {page} is gone, too.")
         return
     check_options(configuration.server)
     if url is None:
@@ -130,9 +128,8 @@ def install(
     if secrets := [] if with_secrets or inputs else server.secrets:
         named = " and ".join(secrets)
         click.echo(f"{known.title} has to be started with {named} in its environment.")
-    skill_place = known.skill(name, Path.home(), os.environ)
-    if skill_place and not url and not no_skill:
-        _add_skill(skill_place, configuration)
+    if page and not url and not no_skill:
+        _add_skill(page, configuration)
     click.echo(known.after)
 
 
@@ -142,15 +139,14 @@ def install(
 def skill(configuration: Configuration) -> None:
     """Print a skill for agents: when and how to ask a graph, with calls that it answers.
 
-    Agents keep it as SKILL.md in a folder of its name, ask-this-graph. `bfsql install` puts it
-    there, and servers offer it to clients over MCP.
+    Agents keep it as SKILL.md in a folder named ask-this-graph. Servers offer it over MCP, too.
     """
-    click.echo(asyncio.run(_page(configuration, SKILL_NAME)), nl=False)
+    click.echo(asyncio.run(_page(configuration)), nl=False)
 
 
-async def _page(configuration: Configuration, name: str) -> str:
+async def _page(configuration: Configuration) -> str:
     async with opened(configuration) as graph:
-        return (await graph.skill(name)).page
+        return (await graph.skill()).page
 
 
 def _add_skill(place: Path, configuration: Configuration) -> None:
@@ -158,13 +154,12 @@ def _add_skill(place: Path, configuration: Configuration) -> None:
     try:
         if SKILL_SIGN not in (_read(place) or SKILL_SIGN):
             raise ConfigurationError(f"{place} is not of bfsql. Move it, or add --no-skill.")
-        page = asyncio.run(_page(configuration, place.parent.name))
+        page = asyncio.run(_page(configuration)).replace(SKILL_NAME, place.parent.name, 1)
         with _locked(place) as folder:
             _write(place, page, folder, like=place)
+        click.echo(f"Its skill is {place}.")
     except (BfsqlError, OSError, BaseExceptionGroup) as error:
         click.echo(f"There is no skill for it. {explained(error)[0]}", err=True)
-    else:
-        click.echo(f"Its skill is {place}.")
 
 
 # --- the server -------------------------------------------------------------------

@@ -253,10 +253,9 @@ class BfsqlServer(Server[LiveGraph]):
 
     async def _call_tool(self, ctx: _Context, params: CallToolRequestParams) -> CallToolResult:
         try:
-            async with self._turn(ctx, params.name, params.arguments) as (graph, caller, name):
-                answer = await graph.call(
-                    params.name, params.arguments, caller=caller, request_id=name
-                )
+            asked = params.name, params.arguments
+            async with self._turn(ctx, *asked) as (graph, caller, name):
+                answer = await graph.call(*asked, caller=caller, request_id=name)
                 structured = _sends_content(ctx.lifespan_context, graph)
         except ToolError as error:
             return _refused(error)
@@ -266,11 +265,7 @@ class BfsqlServer(Server[LiveGraph]):
     async def _turn(
         self, ctx: _Context, what: str, arguments: Any
     ) -> AsyncIterator[tuple[Graph, Caller | None, str | None]]:
-        """The graph, the caller and the id of a request, when it is its turn.
-
-        Raises:
-            ToolError: What the request is told, also of errors inside of the context.
-        """
+        """The graph, caller and id of a request at its turn; errors inside become `ToolError`s."""
         live, caller = ctx.lifespan_context, _caller(ctx)
         request, name = request_of(scope_of(ctx)), request_id_of(scope_of(ctx))
         admitted = False

@@ -8,10 +8,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
@@ -40,24 +39,17 @@ _ARGUMENTS = {one.template: one.variable_names for one in _TEMPLATES} | {
     name: [one["name"] for one in prompt["arguments"]] for name, prompt in _PROMPTS.items()
 }
 _SKILL = f"skill://{SKILL_NAME}/SKILL.md"
+# The parts of the schema that complete arguments; other values are ids, or names in prompts.
 _LISTS = {"predicate": "predicates", "type": "entity_types"}
-"""The parts of the schema that complete arguments; others are ids, or names in prompts."""
-_MOST_VALUES = 100  # of a completion, by MCP
 _FAILURES = ("busy", "deadline", "internal", "stopping", "store")  # not the request's fault
 
 
 def sentence_of(error: ToolError) -> str:
-    """The sentence of an error, which may quote what the client sent.
-
-    A lone surrogate could not be encoded and would end the connection, so it is escaped.
-    """
+    """The sentence of an error, without lone surrogates: they would end the connection."""
     return str(error).encode("utf-8", "replace").decode("utf-8")
 
 
-def add_resources(
-    server: Server[Any],
-    turn: Callable[..., AbstractAsyncContextManager[tuple[Graph, Caller | None, str | None]]],
-) -> None:
+def add_resources(server: Server, turn: Callable[..., AbstractAsyncContextManager[Any]]) -> None:
     """Add the handlers to a server; `turn` gives a request the graph, its caller and its id."""
 
     def add(method: str, params: type[types.RequestParams], reply: Callable[..., Any]) -> None:
@@ -89,24 +81,19 @@ def add_resources(
     server.extensions["io.modelcontextprotocol/skills"] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class _Reader:
+class _Reader(NamedTuple):
     """Reads the graph for a caller."""
 
     graph: Graph
     caller: Caller | None
 
     async def resource(self, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
-        return types.ReadResourceResult(contents=[await self._contents(params.uri)])
-
-    async def _contents(self, uri: str) -> types.TextResourceContents:
-        matches = ((one.template.split("/")[2], one.match(uri)) for one in _TEMPLATES)
-        found: Any = next((one for one in matches if one[1] is not None), ("", {}))
-        kind, values = found
+        uri, mime = params.uri, ""
+        matches: Any = ((one.template.split("/")[2], one.match(uri)) for one in _TEMPLATES)
+        kind, values = next((one for one in matches if one[1] is not None), ("", {}))
         if kind == SKILL_NAME:
-            page = (await self.graph.skill(caller=self.caller)).page
-            return types.TextResourceContents(uri=uri, text=page, mime_type="text/markdown")
-        if kind in ("schema", "entity"):
+            text, mime = (await self.graph.skill(caller=self.caller)).page, "text/markdown"
+        elif kind in ("schema", "entity"):
             text = (await self.graph.call(f"describe_{kind}", values, caller=self.caller)).text
         elif kind in ("claim", "evidence"):
             text = await self._verdict(**values)
@@ -114,7 +101,9 @@ class _Reader:
             known = ", ".join(one.template for one in _TEMPLATES)
             sentence = f"There is no resource {excerpt(uri)}. The resources are {known}"
             raise bad_value(f"{sentence}, with percent-encoded parts.", "uri")
-        return types.TextResourceContents(uri=uri, text=text, _meta=FRAME)
+        meta = None if mime else FRAME
+        read = types.TextResourceContents(uri=uri, text=text, mime_type=mime or None, _meta=meta)
+        return types.ReadResourceResult(contents=[read])
 
     async def _verdict(self, claim: str = "", **edge: str) -> str:
         """The verdict on one claim, or on an edge of given ids with more of its evidence."""
@@ -140,27 +129,27 @@ class _Reader:
         uri = getattr(params, "uri", None)
         if uri not in (None, _SKILL):
             raise bad_value(f"There is no skill {excerpt(uri)}. The skill is {_SKILL}.", "uri")
-        name, description, text = await self.graph.skill(caller=self.caller)
-        page = text.encode()
+        skill = await self.graph.skill(caller=self.caller)
+        page, front = skill.page.encode(), {"name": SKILL_NAME, "description": skill.description}
         file = {"uri": _SKILL, "digest": f"sha256:{sha256(page).hexdigest()}", "size": len(page)}
-        front = {"name": name, "description": description}
         entry = {"uri": _SKILL, "frontmatter": front, "resources": [file]}
         found = {"skill": entry} if uri else {"skills": [entry]}
         return {"resultType": "complete", **found, "ttlMs": 0, "cacheScope": "private"}
 
     async def prompt(self, params: types.GetPromptRequestParams) -> types.GetPromptResult:
         given, known = params.arguments or {}, _PROMPTS.get(params.name)
-        needed = {one["name"] for one in known["arguments"] if "required" in one} if known else ()
-        if not known or not {*needed} <= given.keys() <= {*_ARGUMENTS[params.name]}:
-            takes = "; ".join(f"{name}({', '.join(_ARGUMENTS[name])})" for name in _PROMPTS)
+        takes = {*_ARGUMENTS[params.name]} if known else set()
+        if not known or not takes - {"type"} <= given.keys() <= takes:
+            all_takes = "; ".join(f"{name}({', '.join(_ARGUMENTS[name])})" for name in _PROMPTS)
             sentence = f"There is no prompt {excerpt(params.name)} with {excerpt(list(given))}."
-            raise bad_value(f"{sentence} The prompts and arguments are {takes}.", "name")
+            raise bad_value(f"{sentence} The prompts and arguments are {all_takes}.", "name")
         told = {key: json.dumps(one, ensure_ascii=False) for key, one in given.items()}
         text = known["text"].format(**{"type": "all types"} | told)
         content: list[types.ContentBlock] = [types.TextContent(text=text)]
         for template in known["resources"]:
-            uri = UriTemplate.parse(template).expand(given)
-            content.append(types.EmbeddedResource(resource=await self._contents(uri)))
+            uri = types.ReadResourceRequestParams(uri=UriTemplate.parse(template).expand(given))
+            [read] = (await self.resource(uri)).contents
+            content.append(types.EmbeddedResource(resource=read))
         messages = [types.PromptMessage(role="user", content=one) for one in content]
         return types.GetPromptResult(description=known["description"], messages=messages)
 
@@ -180,6 +169,6 @@ class _Reader:
             values = list(
                 dict.fromkeys(one.get(key) or one["id"] for one in hits.document["result"])
             )
-        shown, total = values[:_MOST_VALUES], len(values)
+        shown, total = values[:100], len(values)  # the most that MCP allows
         completion = types.Completion(values=shown, total=total, has_more=len(shown) < total)
         return types.CompleteResult(completion=completion)

@@ -19,38 +19,33 @@ from bfsql.answers.notes import counted
 from bfsql.answers.schema_text import relation_text
 from bfsql.call import Caller
 from bfsql.errors import ToolError, bad_value, listing
-from bfsql.masking import one_line, shorten
+from bfsql.masking import one_line
 from bfsql.models.characters import escaped
 from bfsql.tools.operations import Operations
 from bfsql.tools.schema import OUTLINE_SECONDS
 from bfsql.tools.schema_in_prompt import is_name, named_relations, worked_calls
 
 SKILL_NAME = "ask-this-graph"
-SKILL_SIGN = "MCP server BFS-QL"
-"""What each page has, and no other skill."""
+SKILL_SIGN = "MCP server BFS-QL"  # in each page, and in no other skill
 _CALLS, _TYPES, _RELATIONS = 6, 40, 60  # the most of a page
 _NAME = re.compile(r": NAME2?$")
 _PAGE = Template(Path(__file__).with_suffix(".md").read_text("utf-8"))
 
 
 class Skill(NamedTuple):
-    """A skill: the two texts of its front matter, and the whole page."""
+    """A page, and the description in its front matter."""
 
-    name: str
     description: str
     page: str
 
 
-async def skill_of(
-    operations: Operations, about: str, name: str = SKILL_NAME, caller: Caller | None = None
-) -> Skill:
-    """Make the skill of a graph, within the time of one call.
+async def skill_of(operations: Operations, about: str, caller: Caller | None) -> Skill:
+    """Make the skill of a graph for a caller, within the time of one call; hooks see each call.
 
     Args:
-        operations: Those of the graph, so that hooks see each call.
+        operations: Those of the graph.
         about: The operator's description of the graph.
-        name: Small letters, digits and hyphens.
-        caller: For whom it is made.
+        caller: As in `Operations.run`.
     """
     known, run = operations.graph_schema, partial(operations.run, caller=caller)
     calls: list[str] = []
@@ -59,33 +54,30 @@ async def skill_of(
         schema, (outline, _) = await known.lists(), await known.outline(OUTLINE_SECONDS)
         examples = worked_calls(schema, outline, patterns=operations.db.lists_entities())
         for one in [*examples.values()][:1]:  # plain calls, where some of the others find nothing
-            kind = re.split(r"[:[]", one["seeds"][0])[0]
+            kind = re.split(r"\[|:\*$|: NAME$", one["seeds"][0])[0]
             first = {"seeds": [f"{kind}:*"], "fields": ["name"], "limit": 5}
             examples["all next to it"] = {"seeds": [f"{kind}: NAME"], "path": ["--"], "limit": 5}
-            examples["the best connected"] = {**first, "sort_by": "-degree"}
-            examples["the first by id"] = first
+            examples |= {"the best connected": {**first, "sort_by": "-degree"}, "the first": first}
         for purpose, example in examples.items():
             if len(calls) < _CALLS and (answered := await _answered(run, example)):
                 calls.append(f"- {purpose}, {answered}")
     counts = outline.node_counts if outline else {}
     names = sorted(filter(is_name, schema.entity_types), key=lambda one: -counts.get(one, 0))
-    types = [f"{one} ({counts[one]})" if one in counts else one for one in names]
     relations = [f"`{relation_text(one)}`" for one in named_relations(outline)]
     about = escaped(one_line(about))
-    description = shorten(
-        f"Asks a knowledge graph of {listing(names, 8)} by the tools of the {SKILL_SIGN}: "
-        f"what there is, how it is connected, how many, which first, with what evidence. {about}.",
-        1_000,  # of the 1,024 characters that it may have
+    description = (  # which may have 1,024 characters
+        f"Asks a knowledge graph of {listing(names, 6)} by the tools of the {SKILL_SIGN}: "
+        f"what there is, how it is connected, how many, which first, with what evidence. {about}."
     )
     page = _PAGE.substitute(
-        name=name,
+        name=SKILL_NAME,
         description=json.dumps(description, ensure_ascii=False),
         about=about,
-        types=listing(types, _TYPES),
+        types=listing(names, _TYPES),
         relations=listing(relations, _RELATIONS, "\n- "),
         calls="\n".join(calls) or "- none",
     )
-    return Skill(name, description, page)
+    return Skill(description, page)
 
 
 async def _answered(run: Callable[..., Awaitable[Answer]], example: Mapping[str, Any]) -> str:
