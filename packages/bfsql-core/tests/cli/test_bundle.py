@@ -57,7 +57,7 @@ def test_for_a_store_the_host_asks_for_what_was_given_here(loaded, monkeypatch):
 
 WRONG = {
     "missing.json": "There is no graph at missing.json",
-    "folder.json": "is no file",
+    "folder.json": "is a folder",
     "toy.json --out toy.json": "has to end with .mcpb",
 }
 
@@ -72,10 +72,11 @@ def test_what_cannot_be_bundled_leaves_nothing_behind(loaded, folder, given):
 
 
 def test_a_graph_that_is_loaded_or_has_hidden_metadata_is_refused(loaded, folder, monkeypatch):
-    with working_folder(folder, LOADS, "toy.json"):
-        refused = loaded("bundle", "toy.json")
-    assert refused.exit_code == 2
-    assert "toy.json is being loaded. Bundle it afterwards." in refused.output
+    for name in ("toy.json", "new.json"):
+        with working_folder(folder, LOADS, name):
+            refused = loaded("bundle", name)
+        assert refused.exit_code == 2
+        assert f"{name} is being loaded. Bundle it afterwards." in refused.output
     monkeypatch.setattr(Hooks, "redacts", True)
     assert "Hooks hide metadata" in loaded("bundle", "toy.json").output
 

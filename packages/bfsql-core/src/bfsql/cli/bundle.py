@@ -45,7 +45,6 @@ def bundle(configuration: Configuration, *, out: Path | None, name: str | None) 
     A graph's file is in the bundle, and only read. For a store, the host asks its user for the
     address and the secrets. The host runs the server by uv, which installs bfsql.
     """
-    check_graph(configuration)
     place = out or Path(f"{slug(name or default_name(configuration))}.mcpb")
     if place.suffix != ".mcpb":
         raise ConfigurationError(f"--out {place} has to end with .mcpb, by which hosts know it.")
@@ -55,6 +54,7 @@ def bundle(configuration: Configuration, *, out: Path | None, name: str | None) 
     with ExitStack() as stack:
         for path in graph_files(configuration):
             _keep(stack, path)
+        check_graph(configuration)
         stack.callback(draft.unlink, missing_ok=True)
         with ZipFile(draft, "w", ZIP_DEFLATED) as archive:
             _write(archive, configuration, name or default_name(configuration))
@@ -66,10 +66,10 @@ def bundle(configuration: Configuration, *, out: Path | None, name: str | None) 
 
 
 def _keep(stack: ExitStack, path: Path) -> None:
-    """Refuse what is no file or is being loaded, and keep the file from being replaced."""
-    if not path.is_file():
-        raise ConfigurationError(f"{path} is no file. Load it: bfsql load {path} --path graph.db")
-    with suppress(PermissionError):  # then no load can write there
+    """Refuse a folder and what is being loaded, and keep a file from being replaced."""
+    if path.is_dir():
+        raise ConfigurationError(f"{path} is a folder. Load it: bfsql load {path} --path graph.db")
+    with suppress(PermissionError, FileNotFoundError):  # then no load can write there
         try:
             stack.enter_context(working_folder(path.parent, LOADS, path.name))
         except BlockingIOError:

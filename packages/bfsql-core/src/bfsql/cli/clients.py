@@ -162,9 +162,8 @@ class Client:
 
     def skill(self, server: str, home: Path, environment: Mapping[str, str]) -> Path | None:
         """The path of the skill of a server of that name; None if the client keeps none."""
-        if not self.skills:
-            return None
-        return _placed(self.skills, home, environment) / f"ask-{slug(server)}" / "SKILL.md"
+        page = _placed(self.skills, home, environment) / f"ask-{slug(server)}" / "SKILL.md"
+        return page if self.skills else None
 
     # --- the file, which is `Unreadable` if it is not JSON or TOML, or cannot contain an entry ---
 
