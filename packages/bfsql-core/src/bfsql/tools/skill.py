@@ -65,17 +65,18 @@ async def skill_of(operations: Operations, about: str, caller: Caller | None) ->
     names = sorted(filter(is_name, schema.entity_types), key=lambda one: -counts.get(one, 0))
     relations = [f"`{relation_text(one)}`" for one in named_relations(outline)]
     about = escaped(one_line(about))
-    description = (  # which may have 1,024 characters
-        f"Asks a knowledge graph of {listing(names, 6)} by the tools of the {SKILL_SIGN}: "
-        f"what there is, how it is connected, how many, which first, with what evidence. {about}."
+    named = listing(names, 6) or "no type"  # with more, 1,024 characters might not do
+    description = (
+        f"Asks a knowledge graph of {named} by the tools of the {SKILL_SIGN}: what there is, how "
+        f"it is connected, how many, which first, with what evidence. {about}."
     )
     page = _PAGE.substitute(
         name=SKILL_NAME,
         description=json.dumps(description, ensure_ascii=False),
         about=about,
-        types=listing(names, _TYPES),
+        types=listing(names, _TYPES) or "none",
         relations=listing(relations, _RELATIONS, "\n- "),
-        calls="\n".join(calls) or "- none",
+        calls="\n".join(calls),
     )
     return Skill(description, page)
 
@@ -83,8 +84,7 @@ async def skill_of(operations: Operations, about: str, caller: Caller | None) ->
 async def _answered(run: Callable[..., Awaitable[Answer]], example: Mapping[str, Any]) -> str:
     """A call and what it found; empty if that is nothing.
 
-    In place of NAME stand the ends of a walk that it finds: their names or, if these do not do,
-    their ids.
+    In place of NAME stand the ends of a walk that it finds: their names, or else their ids.
     """
     for by_name in (True, False):
         with suppress(ToolError):
