@@ -21,6 +21,7 @@ NODE_AT_LEAST = 22
 NPM_PACKAGES = {
     "@modelcontextprotocol/inspector": "2.12.0",
     "@modelcontextprotocol/conformance": "0.1.16",
+    "@anthropic-ai/mcpb": "2.1.2",
     "@gleanwork/mcp-config-schema": "5.2.0",
     "axe-core": "4.14.1",
     "blns": "2.0.4",

@@ -89,6 +89,6 @@ async def test_the_command_of_an_entry_starts_a_server(tmp_path: Path, films_db:
 
 def command_of(name: str, home: Path, graph: Path) -> list[str]:
     """The command of a client's entry for a graph."""
-    install(home, name, "--path", str(graph))
+    install(home, name, "--path", str(graph), "--no-skill")  # which needs an event loop of its own
     entry = CLIENTS[name].servers(text_of(home, name))[graph.stem]
     return [entry["command"], *entry["args"]]

@@ -15,6 +15,8 @@ MEANT_FOR_ANY_SERVER = {
     "server-initialize",
     "ping",
     "tools-list",
+    "resources-list",
+    "prompts-list",
     "server-sse-multiple-streams",
     "dns-rebinding-protection",
 }

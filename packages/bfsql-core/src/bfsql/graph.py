@@ -22,12 +22,14 @@ from bfsql.answers import Answer
 from bfsql.cache import MAX_RECORDS, Breaker, CachedGraphDb, CircuitBreakerBackend
 from bfsql.call import MAX_EDGES, MAX_NODES, Caller, start_optional
 from bfsql.errors import BfsqlError, StoreError, StoreUnavailable
+from bfsql.models import Outline
 from bfsql.observer import NO_OBSERVERS, Observer, Observers
 from bfsql.plugins import NO_HOOKS, Hooks
 from bfsql.plugins.registry import created, open_backend
 from bfsql.tools import Limits, Operations, Schema, ToolDefinition
 from bfsql.tools.descriptions import INSTRUCTIONS, LINES
 from bfsql.tools.schema import OUTLINE_SECONDS
+from bfsql.tools.skill import Skill, skill_of
 from bfsql.tools.verify import Verdict, Verifier
 
 log = logging.getLogger("bfsql")
@@ -90,6 +92,8 @@ class Graph:
         self.scope = self._operations.scope
         self.entity_page = self._operations.entity_page
         self.graph_schema = self._operations.graph_schema
+        self._has_hooks = bool(hooks)
+        self._skill: tuple[Outline | None, Skill] | None = None
 
     async def call(
         self,
@@ -147,6 +151,15 @@ class Graph:
     async def verify(self, text: str, *, caller: Caller | None = None) -> list[Verdict]:
         """Check claims such as `Tom Hanks -ACTED_IN-> Apollo 13`, one a line or in `[[ ]]`."""
         return await Verifier(self._operations, self.limits, caller).verify(text)
+
+    async def skill(self, *, caller: Caller | None = None) -> Skill:
+        """Make the skill for agents that ask this graph, from calls that it answers."""
+        known = self._skill
+        # Hooks may show each caller something else.
+        if known is None or self._has_hooks or known[0] is not self.graph_schema.known_outline:
+            made = await skill_of(self._operations, self.description, caller)
+            self._skill = known = self.graph_schema.known_outline, made
+        return known[1]
 
     async def counted(self) -> None:
         """Wait until the contents of the graph are counted, or cannot be."""

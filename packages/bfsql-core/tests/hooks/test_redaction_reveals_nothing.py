@@ -274,6 +274,12 @@ async def test_only_types_reach_a_store_behind_a_hook(kind):
     assert hidden.requests == [({"Person"}, ())]
 
 
+URIS = (
+    *("bfsql://schema", "skill://ask-this-graph/SKILL.md", "bfsql://evidence/p%3A0/knows/p%3A1"),
+    *("bfsql://entity/s%3A0", "bfsql://claim/Bond%20-works_for-%3E%20Firm%200"),
+)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [MemoryBackend, Ranking])
 async def test_no_client_over_mcp_can_tell_them_apart(kind):
@@ -282,9 +288,10 @@ async def test_no_client_over_mcp_can_tell_them_apart(kind):
         server = create_server(kind(world(other=other)), hooks=[Hiding(redact)])
         async with mcp.Client(server) as client:
             given = [await client.call_tool(tool, arguments) for tool, arguments in CALLS]
+            given += [await client.read_resource(uri) for uri in URIS]
             listed = (await client.list_tools()).model_dump_json()
             answers.append([*(one.model_dump_json(exclude={"meta"}) for one in given), listed])
-    for call, first, second in zip([*CALLS, "tools/list"], *answers, strict=True):
+    for call, first, second in zip([*CALLS, *URIS, "tools/list"], *answers, strict=True):
         assert first == second, call
 
 

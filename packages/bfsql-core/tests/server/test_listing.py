@@ -94,9 +94,8 @@ async def test_instructions_say_what_to_call_and_end_with_the_operators_own_text
 async def test_nothing_is_announced_that_is_not_there(server, era):
     async with Client(server, mode=era) as client:
         able = client.server_capabilities
-    assert able.tools is not None
-    assert able.prompts is None
-    assert able.resources is None
+    assert all([able.tools, able.prompts, able.resources, able.completions])
+    assert able.logging is None
 
 
 async def test_without_structured_content_no_output_schema_is_published(films):

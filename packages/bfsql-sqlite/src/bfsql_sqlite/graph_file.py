@@ -23,7 +23,7 @@ import numpy as np
 from bfsql.arrays import Handles, distinct_numbers
 from bfsql.errors import StoreError
 from bfsql.integers import NO_NODE
-from bfsql.loading.folders import working_folder
+from bfsql.loading.folders import LOADS, working_folder
 from bfsql.loading.intake import EXAMPLES, check_graph
 from bfsql.loading.staging import PRAGMAS
 from bfsql.models.load import LoadOptions, LoadReport
@@ -35,9 +35,6 @@ from bfsql_sqlite.outline import to_text
 from bfsql_sqlite.queries import tables
 from bfsql_sqlite.search_index import index_names
 from bfsql_sqlite.target import Target, explained, look, put
-
-FOLDERS = ".bfsql-load."
-"""Prefix of the folder names of loads; the name of the file follows."""
 
 CHECK_EVERY = 100_000
 """Steps of SQLite's machine between two checks whether a load is cancelled."""
@@ -86,7 +83,7 @@ def make_file(
     with ExitStack() as stack:
         with explained(path):
             place = Path(os.path.realpath(path))  # a link remains a link
-            folder = stack.enter_context(working_folder(place.parent, FOLDERS, place.name))
+            folder = stack.enter_context(working_folder(place.parent, LOADS, place.name))
             target = look(place, options)
         made = folder / "graph.db"
         try:

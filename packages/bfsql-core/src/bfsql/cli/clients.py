@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -62,7 +63,7 @@ class Client:
     name: str
     """The name for `bfsql install`."""
     title: str
-    paths: tuple[str, ...]
+    paths: list[str]
     """Paths of the file; the first is the current one, others are used only if it does not
     exist."""
     windows: str | None = None
@@ -72,12 +73,14 @@ class Client:
     key: str = "mcpServers"
     """The table of the file that contains the servers."""
     form: Literal["json", "toml"] = "json"
-    types: tuple[str, str] | None = None
+    types: list[str] | None = None
     """The entry's `type` for a server that is started, and for a remote one."""
-    url: str | None = "url"
-    """The entry's key for the address of a remote server; None if the file cannot have one."""
+    url: str = "url"
+    """The entry's key for the address of a remote server; empty if the file cannot have one."""
     reference: str | None = None
     """How a value refers to an environment variable of the client, with `{}` for its name."""
+    skills: str = ""
+    """The folder of its skills, if it keeps them in one."""
     after: str = "Restart it, or reload its MCP servers."
 
     def entry(self, server: Launch | Remote, *, name: str, with_secrets: bool) -> dict[str, Any]:
@@ -104,7 +107,7 @@ class Client:
         return entry
 
     def _remote(self, server: Remote, name: str, *, with_secrets: bool) -> dict[str, Any]:
-        if self.url is None:
+        if not self.url:
             raise ConfigurationError(
                 f"{self.title} keeps remote servers in its settings, as connectors, not in its "
                 "file. Add the URL there, or leave out --url: the client then starts the server."
@@ -154,15 +157,13 @@ class Client:
     def path(self, home: Path, environment: Mapping[str, str], system: str = sys.platform) -> Path:
         """The path of the file, whether or not it exists."""
         own = {"win32": self.windows, "darwin": self.mac}.get(system)
-        folders = {
-            "home": str(home),
-            "config": environment.get("XDG_CONFIG_HOME") or f"{home}/.config",
-            "appdata": environment.get("APPDATA") or f"{home}/AppData/Roaming",
-            "codex": environment.get("CODEX_HOME") or f"{home}/.codex",
-            "cline": environment.get("CLINE_DIR") or f"{home}/.cline",
-        }
-        possible = [Path(one.format(**folders)) for one in ((own,) if own else self.paths)]
+        possible = [_placed(one, home, environment) for one in ((own,) if own else self.paths)]
         return next((one for one in possible if one.exists()), possible[0])
+
+    def skill(self, server: str, home: Path, environment: Mapping[str, str]) -> Path | None:
+        """The path of the skill of a server of that name; None if the client keeps none."""
+        page = _placed(self.skills, home, environment) / f"ask-{slug(server)}" / "SKILL.md"
+        return page if self.skills else None
 
     # --- the file, which is `Unreadable` if it is not JSON or TOML, or cannot contain an entry ---
 
@@ -214,6 +215,23 @@ def read_file(path: Path) -> str:
     return read_text(path, max_bytes=100_000_000)
 
 
+def slug(name: str) -> str:
+    """A name in small letters, digits and hyphens, as skills and bundles have it."""
+    return re.sub("[^a-z0-9]+", "-", name.lower())[:50].strip("-") or "this-graph"
+
+
+def _placed(path: str, home: Path, environment: Mapping[str, str]) -> Path:
+    """A path with its folders in place of their names."""
+    folders = {
+        "home": str(home),
+        "config": environment.get("XDG_CONFIG_HOME") or f"{home}/.config",
+        "appdata": environment.get("APPDATA") or f"{home}/AppData/Roaming",
+        "codex": environment.get("CODEX_HOME") or f"{home}/.codex",
+        "cline": environment.get("CLINE_DIR") or f"{home}/.cline",
+    }
+    return Path(path.format(**folders))
+
+
 def _input(name: str, variable: str) -> str:
     """The id of an input: two servers may need one of the same name."""
     return f"{name}-{variable}"
@@ -240,92 +258,6 @@ def is_ours(entry: Any, url: str | None = None) -> bool:
     return words[words[:1] == ["-P"] :][:3] == ["-m", "bfsql", "serve"]
 
 
-CLIENTS = {
-    client.name: client
-    for client in (
-        Client(
-            "claude-desktop",
-            "Claude Desktop",
-            ("{config}/Claude/claude_desktop_config.json",),
-            mac="{home}/Library/Application Support/Claude/claude_desktop_config.json",
-            windows="{appdata}/Claude/claude_desktop_config.json",
-            url=None,
-            after="Quit Claude Desktop (also from the menu bar or tray), then reopen it.",
-        ),
-        Client(
-            "claude-code",
-            "Claude Code",
-            ("{home}/.claude.json",),
-            types=("stdio", "http"),
-            reference="${{{}}}",
-            after="It is available in new sessions; /mcp shows its state.",
-        ),
-        Client(
-            "cursor",
-            "Cursor",
-            ("{home}/.cursor/mcp.json",),
-            types=("stdio", "http"),
-            reference="${{env:{}}}",
-        ),
-        Client(
-            "vscode",
-            "VS Code",
-            ("{config}/Code/User/mcp.json",),
-            mac="{home}/Library/Application Support/Code/User/mcp.json",
-            windows="{appdata}/Code/User/mcp.json",
-            key="servers",
-            types=("stdio", "http"),
-            reference="${{input:{}}}",
-            after="Run the command MCP: List Servers and start it there.",
-        ),
-        Client(
-            "codex",
-            "Codex",
-            ("{codex}/config.toml",),
-            key="mcp_servers",
-            form="toml",
-            after="It is available in new sessions; /mcp shows its state.",
-        ),
-        Client(
-            "windsurf",
-            "Windsurf (Devin Desktop)",
-            ("{home}/.codeium/windsurf/mcp_config.json",),
-            url="serverUrl",
-            reference="${{env:{}}}",
-        ),
-        Client(
-            "antigravity",
-            "Antigravity",
-            ("{home}/.gemini/config/mcp_config.json", "{home}/.gemini/antigravity/mcp_config.json"),
-            url="serverUrl",
-        ),
-        Client(
-            "zed",
-            "Zed",
-            ("{config}/zed/settings.json",),
-            mac="{home}/.config/zed/settings.json",
-            windows="{appdata}/Zed/settings.json",
-            key="context_servers",
-        ),
-        Client(
-            "lm-studio",
-            "LM Studio",
-            ("{home}/.lmstudio/mcp.json", "{home}/.cache/lm-studio/mcp.json"),
-        ),
-        Client(
-            "cline",
-            "Cline",
-            ("{cline}/data/settings/cline_mcp_settings.json",),
-            types=("stdio", "streamableHttp"),
-        ),
-        Client(
-            "gemini-cli",
-            "Gemini CLI",
-            ("{home}/.gemini/settings.json",),
-            url="httpUrl",
-            reference="${{{}}}",
-            after="It is available in new sessions; /mcp shows its state.",
-        ),
-    )
-}
+_TABLES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+CLIENTS = {name: Client(name, **fields) for name, fields in _TABLES.items()}
 """The clients that `bfsql install` knows, by name."""

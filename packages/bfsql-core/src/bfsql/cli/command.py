@@ -46,6 +46,8 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "serve": ("serve:serve", "Serve a graph to MCP clients."),
         "explore": ("explore:explore", "Explore a graph in the browser."),
         "install": ("install:install", "Add a graph to an MCP client."),
+        "bundle": ("bundle:bundle", "Pack a graph into a file that a host installs."),
+        "skill": ("install:skill", "Print a skill for agents that ask a graph."),
         "doctor": ("doctor:doctor", "Find out why clients cannot use a graph."),
     },
     "Ask": {

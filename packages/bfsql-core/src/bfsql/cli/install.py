@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +24,15 @@ from bfsql.cli.clients import (
     own_command,
     read_file,
 )
+from bfsql.cli.command import explained
 from bfsql.cli.configuration import DEFAULT_BACKEND, Configuration, server_options
-from bfsql.cli.configured import ConfiguredCommand, check_graph, graph_files
+from bfsql.cli.configured import ConfiguredCommand, check_graph, graph_files, opened
 from bfsql.cli.serve import check_options, serve
 from bfsql.cli.splice import Unreadable
-from bfsql.errors import ConfigurationError, did_you_mean
+from bfsql.errors import BfsqlError, ConfigurationError, did_you_mean
 from bfsql.loading.folders import working_folder
 from bfsql.settings import Option, UnreadableFile
+from bfsql.tools.skill import SKILL_NAME, SKILL_SIGN
 
 BACKUP = ".bfsql-backup"
 """Suffix of the backup of the file."""
@@ -74,6 +77,7 @@ class _ClientName(click.Choice):  # type: ignore[type-arg] # generic from click 
 @click.option("--url", metavar="URL", help="Add a server that already runs at this URL.")
 @click.option("--print", "only_print", is_flag=True, help="Show the entry and change nothing.")
 @click.option("--remove", is_flag=True, help="Remove the entry from the file.")
+@click.option("--no-skill", is_flag=True, help="Write no skill, only the entry.")
 @click.option(
     "--with-secrets", is_flag=True, help="Write secrets into the file, instead of references."
 )
@@ -85,20 +89,27 @@ def install(
     url: str | None,
     only_print: bool,
     remove: bool,
+    no_skill: bool,
     with_secrets: bool,
 ) -> None:
     """Add a graph to an MCP client by writing an entry into its configuration file.
 
     Takes the options of `bfsql serve`, which the client uses to start the server; paths are
     made absolute. The rest of the file is not changed, and a backup is made. Environment
-    variables that provide settings are written into the entry. If a variable holds a secret,
-    only a reference to it is written, in the client's own syntax.
+    variables that provide settings are written into the entry; of one that holds a secret, only
+    a reference. Where the client keeps skills, it also gets the one that `bfsql skill` prints.
     """
     known = CLIENTS[client]
-    name = name or _name(configuration, url)
+    name = name or default_name(configuration, url)
     place = _place(known)
+    page = known.skill(name, Path.home(), os.environ)
     if remove:
         _remove(known, place, name, url)
+        if page and SKILL_SIGN in (_read(page) or ""):
+            page.unlink()
+            with suppress(OSError):  # the user may have put more into the folder
+                page.parent.rmdir()
+            click.echo(f"Its skill {page} is gone, too.")
         return
     check_options(configuration.server)
     if url is None:
@@ -117,7 +128,38 @@ def install(
     if secrets := [] if with_secrets or inputs else server.secrets:
         named = " and ".join(secrets)
         click.echo(f"{known.title} has to be started with {named} in its environment.")
+    if page and not url and not no_skill:
+        _add_skill(page, configuration)
     click.echo(known.after)
+
+
+@click.command(
+    "skill", cls=ConfiguredCommand, graph=True, examples=("bfsql skill films.db > SKILL.md",)
+)
+def skill(configuration: Configuration) -> None:
+    """Print a skill for agents: when and how to ask a graph, with calls that it answers.
+
+    Agents keep it as SKILL.md in a folder named ask-this-graph. Servers offer it over MCP, too.
+    """
+    click.echo(asyncio.run(_page(configuration)), nl=False)
+
+
+async def _page(configuration: Configuration) -> str:
+    async with opened(configuration) as graph:
+        return (await graph.skill()).page
+
+
+def _add_skill(place: Path, configuration: Configuration) -> None:
+    """Write the skill of the graph; say why if that is not possible, since the entry is there."""
+    try:
+        if SKILL_SIGN not in (_read(place) or SKILL_SIGN):
+            raise ConfigurationError(f"{place} is not of bfsql. Move it, or add --no-skill.")
+        page = asyncio.run(_page(configuration)).replace(SKILL_NAME, place.parent.name, 1)
+        with _locked(place) as folder:
+            _write(place, page, folder, like=place)
+        click.echo(f"Its skill is {place}.")
+    except (BfsqlError, OSError, BaseExceptionGroup) as error:
+        click.echo(f"There is no skill for it. {explained(error)[0]}", err=True)
 
 
 # --- the server -------------------------------------------------------------------
@@ -174,12 +216,14 @@ def argument(option: Option, setting: Any, *, is_path: bool) -> Iterator[str]:
         yield option.flag if setting else f"--no-{option.name}"
         return
     is_path = is_path or option.secret or option.kind == "path"
-    for value in setting if isinstance(setting, tuple) else (setting,):
+    if isinstance(setting, Mapping):
+        setting = tuple(f"{key}={value}" for key, value in setting.items())
+    for value in setting if isinstance(setting, tuple | list) else (setting,):
         yield option.flag
         yield str(Path(value).expanduser().resolve()) if is_path else str(value)
 
 
-def _name(configuration: Configuration, url: str | None) -> str:
+def default_name(configuration: Configuration, url: str | None = None) -> str:
     """The default name of the server: that of the graph's file, or of the store."""
     if url is not None:
         return "bfsql"

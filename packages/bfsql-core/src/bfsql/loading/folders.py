@@ -23,6 +23,7 @@ if sys.platform == "win32":
 else:
     import fcntl
 
+LOADS = ".bfsql-load."  # the beginning of the name of the folder of a load into a file
 LOCK = "lock"
 """The file in a folder that its owner locks."""
 PATIENCE = 0.5

@@ -38,6 +38,7 @@ from bfsql.graph import Backend, Graph, open_graph
 from bfsql.plugins.distributions import __version__
 from bfsql.server.messages import MAX_NAME
 from bfsql.server.passage import result_of, scope_of, with_passages
+from bfsql.server.resources import add_resources, sentence_of
 from bfsql.server.sessions import Sessions
 from bfsql.server.standard_streams import reserved_stdin, reserved_stdout
 from bfsql.server.stdio_transport import Lines
@@ -147,6 +148,7 @@ class BfsqlServer(Server[LiveGraph]):
             on_call_tool=self._call_tool,
             on_subscriptions_listen=self._changes.listen,
         )
+        add_resources(self, self._turn)
         self._open_live = open_live
         self._keeps_sessions = True
 
@@ -250,23 +252,33 @@ class BfsqlServer(Server[LiveGraph]):
         return [_tool(d, structured=structured) for d in definitions]
 
     async def _call_tool(self, ctx: _Context, params: CallToolRequestParams) -> CallToolResult:
+        try:
+            asked = params.name, params.arguments
+            async with self._turn(ctx, *asked) as (graph, caller, name):
+                answer = await graph.call(*asked, caller=caller, request_id=name)
+                structured = _sends_content(ctx.lifespan_context, graph)
+        except ToolError as error:
+            return _refused(error)
+        return result_of(ctx, answer, structured=structured)
+
+    @asynccontextmanager
+    async def _turn(
+        self, ctx: _Context, what: str, arguments: Any
+    ) -> AsyncIterator[tuple[Graph, Caller | None, str | None]]:
+        """The graph, caller and id of a request at its turn; errors inside become `ToolError`s."""
         live, caller = ctx.lifespan_context, _caller(ctx)
         request, name = request_of(scope_of(ctx)), request_id_of(scope_of(ctx))
         admitted = False
         try:
-            with translate_errors(live.current.limits, params.name):
+            with translate_errors(live.current.limits, what):
                 async with live.call(request, caller) as graph:
                     admitted = True
-                    answer = await graph.call(
-                        params.name, params.arguments, caller=caller, request_id=name
-                    )
-                    structured = _sends_content(live, graph)
+                    yield graph, caller, name
         except ToolError as error:
             if not admitted:
                 with call.scope(caller=caller, request_id=name) as scope:
-                    live.current.observers.refused(error, params.name, params.arguments, scope)
-            return _refused(error)
-        return result_of(ctx, answer, structured=structured)
+                    live.current.observers.refused(error, what, arguments, scope)
+            raise
 
 
 def _sends_content(live: LiveGraph, graph: Graph) -> bool:
@@ -296,15 +308,9 @@ def _tool(definition: ToolDefinition, *, structured: bool) -> Tool:
 
 
 def _refused(error: ToolError) -> CallToolResult:
-    """An error that the model reads (`protocol.md` 12).
-
-    The sentence may quote what the client sent; a lone surrogate in it could not be encoded and
-    would end the connection, so it is escaped.
-    """
-    sentence = str(error).encode("utf-8", "replace").decode("utf-8")
-    return CallToolResult(
-        content=[TextContent(type="text", text=sentence)], is_error=True, _meta=FRAME
-    )
+    """An error that the model reads (`protocol.md` 12)."""
+    told = TextContent(type="text", text=sentence_of(error))
+    return CallToolResult(content=[told], is_error=True, _meta=FRAME)
 
 
 def _caller(ctx: _Context) -> Caller | None:

@@ -39,7 +39,7 @@ GraphFactory: TypeAlias = Callable[[], AbstractAsyncContextManager[Graph]]
 LiveConfiguration: TypeAlias = tuple[GraphFactory, ServeSettings]
 """What opens the graph, and the settings of the server."""
 
-_AT_START = (
+AT_START = (
     *("transport", "rest", "host", "port", "allowed_hosts", "cors_origins", "stateless"),
     "trusted_proxies",
     *("bearer_token", "bearer_tokens", "insecure", "max_request_bytes", "log_format"),
@@ -257,7 +257,7 @@ async def open_live(factory: GraphFactory, settings: ServeSettings) -> AsyncIter
 
 def _applicable(before: ServeSettings, now: ServeSettings) -> tuple[ServeSettings, list[str]]:
     """The new settings that a running server can apply, and the names of the others."""
-    others = [name for name in _AT_START if getattr(now, name) != getattr(before, name)]
+    others = [name for name in AT_START if getattr(now, name) != getattr(before, name)]
     return now.model_copy(update={name: getattr(before, name) for name in others}), others
 
 

@@ -129,7 +129,7 @@ class _Way(NamedTuple):
 def _ways(outline: Outline) -> dict[str, list[_Way]]:
     """The most frequent relations in both directions, by the type where they start."""
     ways = defaultdict[str, list[_Way]](list)
-    plain = [one for one in _named(outline) if all(map(_PLAIN.fullmatch, one[:3]))]
+    plain = [one for one in named_relations(outline) if all(map(_PLAIN.fullmatch, one[:3]))]
     for subject, predicate, obj, _ in plain[: _MOST.relations]:
         out, into = f"-{predicate}-> {obj}", f"<-{predicate}- {subject}"
         ways[subject].append(_Way(subject, out, obj, into, predicate))
@@ -256,7 +256,7 @@ def _relations(schema: Schema, outline: Outline | None) -> dict[str, list[str]]:
     """The relations, if they are few and all known, and the names that occur in none of them."""
     if outline is None or outline.sampled or not 0 < len(outline.relations) <= _MOST.relations:
         return {}
-    named = _named(outline)
+    named = named_relations(outline)
     related = {name for s, _, o, _ in named for name in (s, o)}
     used = {predicate for _, predicate, _, _ in named}
     parts = {
@@ -267,7 +267,7 @@ def _relations(schema: Schema, outline: Outline | None) -> dict[str, list[str]]:
     return {key: part for key, part in parts.items() if part}
 
 
-def _named(outline: Outline | None) -> list[Relation]:
+def named_relations(outline: Outline | None) -> list[Relation]:
     """The relations whose types and predicate may appear in a description."""
     relations = outline.relations if outline else ()
     return [relation for relation in relations if all(map(is_name, relation[:3]))]
