@@ -500,7 +500,6 @@ FILES: dict[str, tuple[str, Callable[[int], str]]] = {
     "a cell of many values": ("a.tsv", lambda n: "id\tsynonyms\nn\t" + "a|" * n),
     "comments": ("a.csv", lambda n: "# a\n" * n + "id,name\na,b\n"),
     "node-link JSON": ("a.json", lambda n: json.dumps({"nodes": [{"id": k, f"\u00e9{k}": k} for k in range(n)], "links": [{"source": k, "target": 0, f"k{k}": 1} for k in range(n)]})),
-    "adjacency JSON": ("a.json", lambda n: json.dumps({"nodes": [{"id": k} for k in range(n)], "adjacency": [[{"id": 0}] for k in range(n)]})),
     "GraphML keys": ("a.graphml", lambda n: _GRAPHML.format(_joined('<key id="d#" for="node" attr.name="k#"/>', n), '<node id="n">' + _joined('<data key="d#">1</data>', n) + "</node>")),
     "GraphML nodes": ("a.graphml", lambda n: _GRAPHML.format("", _joined('<node id="n#"/><edge source="n#" target="n1"/>', n))),
     "GraphML text": ("a.graphml", lambda n: _GRAPHML.format('<key id="d" for="node" attr.name="k"/>', '<node id="n"><data key="d">' + "&amp;\n" * n + "</data></node>")),

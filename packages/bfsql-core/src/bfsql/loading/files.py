@@ -135,8 +135,6 @@ async def rehearse(reading: Reading) -> Rehearsal:
 class Reading:
     """The open files of a load, and the errors found in them; the arguments are those of `load`.
 
-    Opening a pipe waits until it has been read completely.
-
     Raises:
         ConfigurationError: The mode is APPEND, which the backend does not support.
         SourceError: One of the files cannot be opened.
