@@ -22,7 +22,7 @@ from pydantic_core import to_json
 from bfsql.errors import SourceError
 from bfsql.models.json_values import encode, is_text
 from bfsql.models.records import GraphRecord, NodeRecord, Refusal
-from bfsql.sources.files import check_unchanged, guarded
+from bfsql.sources.files import check_unchanged, guarded, sql_path
 from bfsql.sources.headers import EdgeColumns, NodeColumns
 from bfsql.sources.id_columns import not_unique
 from bfsql.sources.open import Source
@@ -222,10 +222,8 @@ class BulkTable:
         """The SQL expression that reads the copy."""
         cells = self._cells()
         columns = ", ".join(f"{name}: 'VARCHAR'" for name in cells)
-        # These characters form patterns in a path unless each is in brackets.
-        exact = re.sub(r"[\[*?]", r"[\g<0>]", str(self._copy))
         return (
-            f"read_csv({_literal(exact)}, columns = {{{columns}}}, force_not_null = {cells}, "
+            f"read_csv({sql_path(self._copy)}, columns = {{{columns}}}, force_not_null = {cells}, "
             f"delim = {_literal(self._table.head.dialect.separator)}, quote = '\"', "
             "escape = '\"', new_line = '\\n', header = false, auto_detect = false, "
             "strict_mode = true, hive_partitioning = false, compression = 'none', "

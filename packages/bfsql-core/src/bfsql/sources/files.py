@@ -6,6 +6,7 @@ import gzip
 import importlib
 import importlib.util
 import io
+import re
 import stat
 import sys
 import zlib
@@ -17,6 +18,7 @@ from typing import Any, TypeVar
 from weakref import WeakSet
 
 from bfsql.errors import SourceError, system_reason
+from bfsql.models.json_values import is_text
 
 _T = TypeVar("_T")
 
@@ -204,3 +206,15 @@ def check_library(path: Path, what: str, module: str, extra: str) -> None:
             f"reading {what} needs a library that is not installed; install it with: "
             f'pip install "bfsql-core[{extra}]"',
         )
+
+
+def sql_path(path: Path) -> str:
+    """A path as a literal of DuckDB, for which some characters form patterns unless in brackets.
+
+    Raises:
+        SourceError: DuckDB takes no path that is not text.
+    """
+    text = str(path)
+    if not is_text(text):
+        raise SourceError(path, "its path contains bytes that are not text; rename it")
+    return "'" + re.sub(r"[\[*?]", r"[\g<0>]", text).replace("'", "''") + "'"
