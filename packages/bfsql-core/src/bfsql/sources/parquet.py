@@ -10,7 +10,7 @@
 
 DuckDB reads the file; memory holds one batch, and its data for the row group.
 
-GraphRAG's output is a folder, or single tables from it:
+GraphRAG's output is a folder:
 
 | table | becomes |
 |---|---|
@@ -19,8 +19,7 @@ GraphRAG's output is a folder, or single tables from it:
 | `text_units` | the passages of the edges that name them |
 | `documents` | the document titles that passages use |
 
-`description` is metadata, and for edges also a piece of evidence. Tables were called
-`create_final_entities` and so on before version 2, and the title of an entity `name` before 1.
+`description` is metadata, and for edges also a piece of evidence.
 
 For a folder, memory holds the ends and the text unit ids of the relationships, and the ids and
 titles of the documents, but neither descriptions nor passages.
@@ -69,17 +68,6 @@ _MOMENT = "TIMESTAMP WITH TIME ZONE"
 _IN_UTC = "strftime(make_timestamp(epoch_us({})), '%Y-%m-%dT%H:%M:%S.%f+00:00')"
 
 _REQUIRED = ("entities", "relationships")
-
-_PARTS = {
-    "entities": ({"id", "human_readable_id", "description", "text_unit_ids"}, {"source"}),
-    "relationships": ({"id", "source", "target", "description", "text_unit_ids"}, set()),
-    "text_units": ({"id", "text", "n_tokens"}, set()),
-    "documents": ({"id", "title", "text", "text_unit_ids"}, set()),
-    "communities": ({"community", "level", "title", "entity_ids"}, set()),
-    "community_reports": ({"community", "level", "title", "full_content"}, set()),
-    "covariates": ({"id", "covariate_type", "text_unit_id"}, set()),
-}
-"""GraphRAG's tables by name, with columns that they have and columns that they lack."""
 
 _LEFT_OUT = {"id", "graph_embedding", "x", "y"}
 _UNITS = "text_unit_ids"
@@ -231,37 +219,16 @@ def _opened(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 # --- graphs ---
 
 
-def open_parquet(
-    path: Path, options: SourceOptions, account: SourceAccount
-) -> ObjectTable | GraphStream:
+def open_parquet(path: Path, options: SourceOptions, account: SourceAccount) -> ObjectTable:
     """The nodes or the edges of a Parquet table.
 
-    If the options name the format, a table of GraphRAG is read like any other.
-
     Raises:
-        SourceError: The library for Parquet is not installed; the file is not Parquet, lacks a
-            required column, or is a GraphRAG table without nodes or edges.
+        SourceError: The library for Parquet is not installed; the file is not Parquet, or lacks a
+            required column.
     """
     table = ParquetTable(path, account)
-    part = None if options.format is not None else graphrag_part(table.names)
-    if part in _REQUIRED:
-        account.note(f"read as the {part} of GraphRAG")
-        return _GraphRag(options, account).records(part, table)
-    if part is not None:
-        raise SourceError(
-            path,
-            f"this is GraphRAG's table of {part}, which has no nodes or edges; name its folder, "
-            "or use --format parquet to read it as an ordinary table",
-        )
     columns = columns_of(path, table.names, options)
     return ObjectTable(path, columns, lambda: _rows(table), _RecordMaker(columns, account).record)
-
-
-def graphrag_part(columns: Sequence[str]) -> str | None:
-    """Which table of GraphRAG has such columns; None if none has."""
-    have = {*columns}
-    parts = (one for one, (there, no) in _PARTS.items() if there <= have and not no & have)
-    return next(parts, None)
 
 
 def open_tables(path: Path, _: SourceOptions | None = None) -> FileTables:
@@ -281,9 +248,8 @@ def open_graphrag(folder: Path, options: SourceOptions, account: SourceAccount) 
     """
     tables = {}
     for part in (*_REQUIRED, "text_units", "documents"):
-        files = (folder / f"{part}.parquet", folder / f"create_final_{part}.parquet")
-        path = next((file for file in files if file.is_file()), None)
-        if path is not None:
+        path = folder / f"{part}.parquet"
+        if path.is_file():
             tables[part] = ParquetTable(path, account)
         elif part in _REQUIRED:
             raise SourceError(folder, f"there is no {part}.parquet in this output of GraphRAG")
@@ -315,16 +281,15 @@ class _GraphRag:
         """
         named = replace(self._options, id_column=None)
         if part == "entities":
-            title = "title" if "title" in table.names else "name"
             named = replace(
                 self._options,
-                id_column=self._options.id_column or title,
-                name_column=self._options.name_column or title,
+                id_column=self._options.id_column or "title",
+                name_column=self._options.name_column or "title",
                 subject_column=None,
                 object_column=None,
             )
-        prefix = f"{part}." if self._account.format == "graphrag" else ""
-        maker = _RecordMaker(columns_of(table.path, table.names, named), self._account, prefix)
+        columns = columns_of(table.path, table.names, named)
+        maker = _RecordMaker(columns, self._account, f"{part}.")
         if part == "entities":
             return records(table.path, _rows(table), lambda row: (_entity(row, maker),))
         return records(

@@ -107,7 +107,7 @@ FORMATS: dict[str, Format] = {
     "graphrag": Format(
         "Microsoft GraphRAG's output: a folder with entities.parquet, ...",
         open_graphrag,
-        folder=("entities.parquet", "create_final_entities.parquet"),
+        folder=("entities.parquet",),
         loses="communities, reports, covariates",
     ),
     "json": Format(

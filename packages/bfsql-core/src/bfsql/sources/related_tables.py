@@ -34,7 +34,6 @@ from bfsql.sources.headers import (
 )
 from bfsql.sources.keys import Reference, TableReading, counts_rows, read_keys
 from bfsql.sources.options import EDGE_OPTIONS, NO_OPTIONS, NODE_OPTIONS, SourceOptions
-from bfsql.sources.parquet import graphrag_part
 from bfsql.sources.profiles import (
     MISSING,
     blocks_of,
@@ -372,9 +371,6 @@ def _has_own_form(tables: Sequence[RelationalTable], options: SourceOptions) -> 
     """Whether tables, without their keys, are already nodes and edges, or a single one nodes."""
     heads = [table.head for table in tables if isinstance(table, DelimitedTable)]
     if any(neo4j_columns(head.columns) for head in heads):
-        return True
-    parquet = [table for table in tables if table.path.suffix.lower() in _PARQUET]
-    if any(graphrag_part([column.name for column in table.columns]) for table in parquet):
         return True
     if len(tables) == 1:
         return any(head.is_suspect for head in heads) or bool(_form(tables[0], options))
