@@ -58,7 +58,7 @@ from bfsql.tools import verify
 from bfsql.tools.validate import checked
 from bfsql_gremlin import values as gremlin
 from bfsql_gremlin.serialization import serializer
-from bfsql_jsonld import documents, entities, replies, search
+from bfsql_jsonld import documents, replies, search
 from bfsql_neo4j.search import _word
 from bfsql_sparql import dataset, failures
 from bfsql_sqlite import search_text
@@ -218,7 +218,7 @@ OF_CALLERS: dict[str, Callable[[str], object]] = {
     "arguments": lambda text: checked("bfs_query", {"seeds": text, text: text}),
     "excerpt": excerpt,
     "cursor": _position,
-    "URL to search": lambda text: (search._ID.fullmatch(text), entities._URI.fullmatch(text)),
+    "URL to search": lambda text: search._ID.fullmatch(text),
     "words of an index": lambda text: (_word(text[:256]), search_text.swapped_grams(text[:256])),
     "header Link": lambda text: (replies._LINK.findall(f"<a>{text}"), replies._PARAMETER.findall(text)),
     "name to search": lambda text: matching.NameQuery(text).match("id", "A name", [text + "x"]),
