@@ -218,7 +218,7 @@ OF_CALLERS: dict[str, Callable[[str], object]] = {
     "arguments": lambda text: checked("bfs_query", {"seeds": text, text: text}),
     "excerpt": excerpt,
     "cursor": _position,
-    "URL to search": lambda text: search._ID.fullmatch(text),
+    "URL to search": search._ID.fullmatch,
     "words of an index": lambda text: (_word(text[:256]), search_text.swapped_grams(text[:256])),
     "header Link": lambda text: (replies._LINK.findall(f"<a>{text}"), replies._PARAMETER.findall(text)),
     "name to search": lambda text: matching.NameQuery(text).match("id", "A name", [text + "x"]),
