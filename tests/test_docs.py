@@ -95,7 +95,7 @@ ENVIRONMENT = {
 NEWCOMERS = {
     "docs/tutorial/first-graph.md": ("bfsql-core", "bfsql-sqlite"),
     "docs/tutorial/write-a-backend.md": ("bfsql-core", "bfsql-testing"),
-    "docs/how-to/load-other-formats.md": ("bfsql-core[parquet,rdf]", "bfsql-sqlite"),
+    "docs/how-to/load-other-formats.md": ("bfsql-core[rdf]", "bfsql-sqlite"),
     "docs/how-to/connect-an-assistant.md": ("bfsql-core", "bfsql-sqlite"),
     "docs/how-to/serve-neo4j.md": ("bfsql-core", "bfsql-neo4j"),
 }  # fmt: skip

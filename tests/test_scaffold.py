@@ -100,7 +100,7 @@ def test_it_can_be_filled_and_asked(shop: Environment, written: Path, tmp_path: 
 
 
 def test_it_passes_the_check(shop: Environment, written: Path) -> None:
-    check = ("check", "--backend", NAME, "--path", "example.json", "--rate", "0", "--json")
+    check = ("check", "--backend", NAME, "--path", "example.json", "--json")
     report = json.loads(shop.says("bfsql", *check, cwd=written))
     # The backend lacks these abilities, and its sample has no name to misspell.
     untried = ("columns-", "stream-", "outline-", "search-misspelt", *LISTS)

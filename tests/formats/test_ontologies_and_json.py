@@ -95,19 +95,6 @@ PEOPLE = """@prefix foaf: <http://xmlns.com/foaf/0.1/> .
     vcard:adr [ vcard:locality "Bristol" ; vcard:country "UK" ] .
 <#libby> a foaf:Person ; foaf:name "Libby" .
 """
-_GO = "http://purl.obolibrary.org/obo/GO_"
-_PART_OF = "http://purl.obolibrary.org/obo/BFO_0000050"
-_PLURAL = {"synonyms": [{"pred": "hasExactSynonym", "val": "mitochondria"}]}
-OBO = {
-    "id": "http://purl.obolibrary.org/obo/go.owl",
-    "nodes": [
-        {"id": f"{_GO}1", "lbl": "mitochondrion", "type": "CLASS", "meta": _PLURAL},
-        {"id": f"{_GO}2", "lbl": "crista", "type": "CLASS"},
-        {"id": _PART_OF, "lbl": "part of", "type": "PROPERTY"},
-    ],
-    "edges": [{"sub": f"{_GO}2", "pred": _PART_OF, "obj": f"{_GO}1"}],
-    "propertyChainAxioms": [{}],
-}
 _PARTS = {"author": {"@id": "https://orcid.org/1"}, "hasPart": [{"@id": "rain.csv"}]}
 CRATE = {
     "@context": ["https://w3id.org/ro/crate/1.1/context", {"lab": "http://e.org/lab"}],
@@ -169,9 +156,6 @@ CASES = [
         "names are in the language en"),
     Case("foaf.ttl", "danbri's foaf.rdf", PEOPLE, (2, 1), {"foaf:Person"},
         ["Dan -foaf:knows-> Libby"], "resolved against file:///foaf.ttl"),
-    Case("go.json", "geneontology/go-ontology, go-basic.json", json.dumps({"graphs": [OBO]}),
-        (3, 1), {"Class", "Property"}, ["crista -part_of-> mitochondrion=mitochondria"],
-        "1 propertyChainAxioms were left out"),
     Case("ro-crate-metadata.json", "ResearchObject/ro-crate", json.dumps(CRATE), (3, 2),
         {"schema:Dataset", "schema:MediaObject", "schema:Person"},
         ["Rainfall -schema:author-> Ann", "Rainfall -schema:hasPart-> Rain in Bonn"]),

@@ -89,79 +89,6 @@ async def test_keys_that_would_hide_a_field_come_back_as_they_were(opened, pages
     }
 
 
-def broker(pages):
-    """A context broker with a building, its owner and a sensor."""
-    at = "/ngsi-ld/v1"
-    building = {
-        "@context": "https://uri.etsi.org/ngsi-ld/v1/ngsi-ld-core-context.jsonld",
-        "id": "urn:b:1",
-        "type": "Building",
-        "name": {"type": "Property", "value": "Tower", "observedAt": "2026-01-01T00:00:00Z"},
-        "height": {"type": "Property", "value": 80},
-        "label": {"type": "LanguageProperty", "languageMap": {"en": "Tower", "fr": "Tour"}},
-        "owner": {
-            "type": "Relationship",
-            "object": "urn:p:1",
-            "since": {"type": "Property", "value": 3},
-        },
-        "part": [
-            {"type": "Relationship", "object": "urn:f:1", "datasetId": "urn:d:1"},
-            {"type": "Relationship", "object": ["urn:f:2", "urn:f:3"]},
-        ],
-    }
-    sensor = {
-        "id": "urn:s:1",
-        "type": "Sensor",
-        "in": {"type": "Relationship", "object": "urn:b:1"},
-    }
-    pages[f"{at}/entities/urn%3Ab%3A1"] = building
-    pages[f"{at}/entities/urn%3As%3A1"] = sensor
-    pages[f"{at}/types"] = {"type": "EntityTypeList", "typeList": ["Sensor", "Building"]}
-    pages[f"{at}/attributes"] = {
-        "type": "AttributeList",
-        "attributeList": ["name", "owner", "part", "in"],
-    }
-    kinds = {
-        "name": "Property",
-        "owner": "Relationship",
-        "part": "Relationship",
-        "in": "Relationship",
-    }
-    for name, kind in kinds.items():
-        pages[f"{at}/attributes/{name}"] = {"id": name, "attributeTypes": [kind]}
-    query = "in%3D%3D%22urn%3Ab%3A1%22%7Cowner%3D%3D%22urn%3Ab%3A1%22%7Cpart%3D%3D%22urn%3Ab%3A1%22"
-    pages[f"{at}/entities?q={query}&limit=100"] = [sensor]
-    pages[f"{at}/entities?q=name~%3D%22tow.er%22&limit=20"] = [building]
-    pages[f"{at}/entities?q=name~%3D%22urn.b.1%22&limit=20"] = []
-
-
-async def test_a_context_broker_is_read_by_its_profile(opened, pages):
-    broker(pages)
-    backend = await opened(profile="ngsi-ld", context="https://ex.test/context.jsonld")
-    assert (await backend.get_node("urn:b:1"))[:2] == ("urn:b:1", "Building")
-    assert await backend.metadata_for_node("urn:b:1") == {
-        "name": {"value": "Tower", "observedAt": "2026-01-01T00:00:00Z"},
-        "height": 80,
-        "label": {"en": "Tower", "fr": "Tour"},
-    }
-    assert sorted(await backend.edges_batch(["urn:b:1"])) == [
-        ("urn:b:1", "owner", "urn:p:1"),
-        *(("urn:b:1", "part", f"urn:f:{number}") for number in (1, 2, 3)),
-        ("urn:s:1", "in", "urn:b:1"),
-    ]
-    assert await backend.edges_to("urn:b:1") == [Edge("urn:s:1", "in", "urn:b:1")]
-    assert await backend.metadata_for_edge(Edge("urn:b:1", "owner", "urn:p:1")) == {"since": 3}
-    assert await backend.entity_types() == ["Building", "Sensor"]
-    assert await backend.predicates() == ["in", "owner", "part"]
-    assert [hit.id for hit in await backend.search_entities("tow.er")] == ["urn:b:1"]
-    assert [hit.id for hit in await backend.search_entities("urn:b:1")] == ["urn:b:1"]
-    pages["/ngsi-ld/v1/entities?q=name~%3D%22urn.b.1%22&limit=20&type=Person"] = []
-    assert await backend.search_entities("urn:b:1", ["Person"]) == []
-    pages["/ngsi-ld/v1/entities?q=name~%3D%22new.line.%22&limit=20"] = []
-    assert await backend.search_entities('new\nline"') == []
-    assert all("ex.test/context.jsonld" in headers["link"] for _, headers, _ in pages.asked)
-
-
 @pytest.fixture
 def people(pages, web):
     """Documents that link to each other; returns their base URL."""
@@ -210,20 +137,18 @@ async def test_an_iri_of_another_host_is_no_node_unless_the_host_is_allowed(peop
 
 
 async def test_what_is_set_besides_a_profile_wins():
-    backend = await JsonLdBackend.create("https://x.test", profile="ngsi-ld", page_size=7)
-    assert backend._settings.page_size == 7
-    assert backend._settings.offset_param == "offset"
+    backend = await JsonLdBackend.create("https://x.test", profile="linked-data", schema_path="/s")
+    assert backend._settings.schema_path == "/s"
+    assert backend._settings.entity_path == "{url}"
     with pytest.raises(ConfigurationError, match="profile"):
         await JsonLdBackend.create("https://x.test", profile="other")
 
 
 async def test_a_profile_that_is_a_list_or_a_table_is_one_sentence(each):
-    for profile in [["ngsi-ld"], {"ngsi-ld": True}]:
+    for profile in ["ngsi-ld", ["default"], {"default": True}]:
         with (
             each(profile),
-            pytest.raises(
-                ConfigurationError, match=r"it has to be one of default, ngsi-ld, linked-data\.$"
-            ),
+            pytest.raises(ConfigurationError, match=r"it has to be one of default, linked-data\.$"),
         ):
             await JsonLdBackend.create("https://x.test", profile=profile)
 
@@ -272,48 +197,3 @@ async def test_a_broken_document_of_another_host_is_reported_and_ends_no_travers
             here = await opened(at, profile="linked-data", retries=0)
             with pytest.raises(StoreError):
                 await here.get_node(f"{at}broken")
-
-
-async def test_what_is_no_uri_is_not_asked_of_a_context_broker(opened, pages):
-    backend = await opened(profile="ngsi-ld")
-    for entity_id in ("tower", "a b:c", ":x", ""):
-        with pytest.raises(KeyError):
-            await backend.get_node(entity_id)
-    assert pages.asked == []
-
-
-async def test_who_cannot_be_asked_for_is_reported(opened, pages):
-    broker(pages)
-    pages["/ngsi-ld/v1/attributes"] = (404, {}, {})
-    async with open_graph(await opened(profile="ngsi-ld"), hooks=()) as graph:
-        answer = json.loads((await graph.bfs_query(["urn:b:1"], 1)).text)
-    assert "the API does not list all predicates" in json.dumps(answer["notes"])
-
-
-async def test_predicates_that_come_later_are_asked_by(opened, pages, monkeypatch):
-    broker(pages)
-    at = "/ngsi-ld/v1/attributes"
-    whole = pages.pages[at]
-    pages[at] = whole | {"attributeList": ["name"]}
-    backend = await opened(profile="ngsi-ld")
-    assert await backend.edges_to("urn:b:1") == []
-    pages[at] = whole
-    assert await backend.edges_to("urn:b:1") == []
-    monkeypatch.setattr("bfsql_jsonld.entities.STEADY", 0.0)  # the cached list has expired
-    assert await backend.edges_to("urn:b:1") == [Edge("urn:s:1", "in", "urn:b:1")]
-
-
-async def test_who_points_to_an_entity_comes_in_pages_of_a_broker(opened, pages):
-    broker(pages)
-    at = "/ngsi-ld/v1/entities"
-    query = "in%3D%3D%22urn%3Ab%3A1%22%7Cowner%3D%3D%22urn%3Ab%3A1%22%7Cpart%3D%3D%22urn%3Ab%3A1%22"
-    sensors = [
-        {"id": f"urn:s:{n}", "type": "Sensor", "in": {"type": "Relationship", "object": "urn:b:1"}}
-        for n in range(250)
-    ]
-    counted = {"ngsild-results-count": "250"}
-    pages[f"{at}?q={query}&limit=100"] = (200, counted, sensors[:100])
-    for start in (100, 200):
-        pages[f"{at}?q={query}&limit=100&offset={start}"] = sensors[start : start + 100]
-    backend = await opened(profile="ngsi-ld")
-    assert len(await backend.edges_to("urn:b:1")) == 250

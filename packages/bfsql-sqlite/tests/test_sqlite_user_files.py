@@ -1,12 +1,9 @@
 """Files as users have them, good and broken: the output and exit code of `bfsql load`."""
 
-import contextlib
 import gzip
 import os
 import re
 import shlex
-import signal
-import subprocess
 import sys
 from pathlib import Path
 
@@ -401,86 +398,6 @@ def test_a_file_as_a_user_has_it(case, tmp_path, monkeypatch, old):
         assert (tmp_path / "graph.db").read_bytes() == old
     if case.code and not done.stdout:
         assert done.stderr.count("\n") == 1
-
-
-# --- in a separate process ------------------------------------------------------
-
-
-def bfsql_there(folder, *args, stdin=None):
-    """Run `bfsql load` in a separate process."""
-    command = [sys.executable, "-m", "bfsql", "load", *args, "--path", "graph.db"]
-    return subprocess.Popen(
-        command,
-        cwd=folder,
-        stdin=subprocess.DEVNULL if stdin is None else stdin,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def test_a_pipe(folder):
-    with bfsql_there(folder, "-", "--format", "csv", "--replace", stdin=subprocess.PIPE) as load:
-        out, err = load.communicate(EDGE_LIST, timeout=60)
-    assert (load.returncode, err) == (0, "")
-    assert out.startswith("standard input (csv")
-    assert whole(3, 2) in out
-
-
-def test_a_pipe_without_a_format(folder, old):
-    with bfsql_there(folder, "-", "--replace", stdin=subprocess.PIPE) as load:
-        out, err = load.communicate(EDGE_LIST, timeout=60)
-    assert (load.returncode, out, err.count("\n")) == (2, "", 1)
-    assert "--format" in err
-    assert (folder / "graph.db").read_bytes() == old
-
-
-def test_a_pipe_that_nothing_comes_from(folder, old):
-    with bfsql_there(folder, "-", "--format", "csv", "--replace") as load:
-        out, err = load.communicate(timeout=60)
-    assert (load.returncode, out, err.count("\n")) == (2, "", 1)
-    assert err.startswith("standard input: it was empty")
-    assert (folder / "graph.db").read_bytes() == old
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no FIFOs")
-def test_a_fifo(folder):
-    os.mkfifo(folder / "e.csv")
-    with bfsql_there(folder, "e.csv", "--replace") as load:
-        (folder / "e.csv").write_text(EDGE_LIST, encoding="utf-8")
-        out, err = load.communicate(timeout=60)
-    assert (load.returncode, err) == (0, "")
-    assert whole(3, 2) in out
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
-@pytest.mark.parametrize("told", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-@pytest.mark.parametrize("background", [False, True])
-def test_a_signal_ends_the_waiting_for_a_fifo(folder, old, told, background):
-    if background and told is signal.SIGINT:
-        pytest.skip("What runs in the background of a script does not get it.")
-    os.mkfifo(folder / "e.csv")
-    ignore = signal.SIG_IGN if background else signal.default_int_handler
-    before = signal.signal(signal.SIGINT, ignore)
-    try:
-        load = bfsql_there(folder, "e.csv", "--replace")
-    finally:
-        signal.signal(signal.SIGINT, before)
-    with load, (folder / "e.csv").open("w") as fifo:  # blocks until the load opens it
-        fifo.write(EDGE_LIST)
-        fifo.flush()
-        out, err = _ended(load, told)
-    assert (load.returncode, out, err) == (130, "", "Interrupted: the store is unchanged.\n")
-    assert (folder / "graph.db").read_bytes() == old
-
-
-def _ended(load, told):
-    """The output of a load that is ended by a signal."""
-    while True:  # a signal just before a read begins is noticed only after that read
-        load.send_signal(told)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            return load.communicate(timeout=1)
 
 
 @pytest.mark.skipif(

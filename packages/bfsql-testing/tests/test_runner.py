@@ -22,7 +22,6 @@ from bfsql_testing.conformance import (
     rules,
 )
 from bfsql_testing.conformance.graphs import dangling, parallel, village
-from bfsql_testing.conformance.ratelimit import RateLimitedGraphDb
 from bfsql_testing.suite import raise_outcome
 
 RULE = RULES["both-directions"]
@@ -179,35 +178,6 @@ async def test_a_sample_has_nodes_of_all_types():
     async with trial.sampled() as (_, ids):
         assert {entity_id[0] for entity_id in ids} == {"a", "z"}
         assert len(ids) == 5
-
-
-async def test_requests_come_no_faster_than_the_rate():
-    limited = RateLimitedGraphDb(MemoryBackend(parallel()), rate=200)
-    loop = asyncio.get_running_loop()
-    began = loop.time()
-    await asyncio.gather(*(limited.get_node("p:1") for _ in range(21)))
-    assert loop.time() - began >= 20 / 200
-    assert limited.requests == 21
-
-
-async def test_a_default_batch_counts_every_single_request():
-    from bfsql_test_support.backends.in_memory import BareBackend
-
-    limited = RateLimitedGraphDb(BareBackend(parallel()), rate=0)
-    await limited.get_nodes_batch(["p:1", "p:2", "no such id"])
-    assert limited.requests == 3
-
-
-async def test_a_stream_is_one_request_and_a_ring_without_one_what_it_always_was():
-    from bfsql_test_support.backends.columns import TypedStream
-
-    for backend in (TypedStream(parallel()), MemoryBackend(parallel())):
-        limited = RateLimitedGraphDb(backend, rate=0)
-        rows = [row async for rows in limited.edges_stream(["p:1"]) for row in rows]
-        assert rows
-        assert limited.requests == 1
-        assert [node async for nodes in limited.nodes_stream() for node in nodes]
-        assert limited.requests == 2
 
 
 async def test_a_store_whose_edges_all_lead_nowhere_is_broken():

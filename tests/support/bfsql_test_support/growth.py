@@ -58,7 +58,7 @@ from bfsql.tools import verify
 from bfsql.tools.validate import checked
 from bfsql_gremlin import values as gremlin
 from bfsql_gremlin.serialization import serializer
-from bfsql_jsonld import documents, entities, replies, search
+from bfsql_jsonld import documents, replies, search
 from bfsql_neo4j.search import _word
 from bfsql_sparql import dataset, failures
 from bfsql_sqlite import search_text
@@ -218,7 +218,7 @@ OF_CALLERS: dict[str, Callable[[str], object]] = {
     "arguments": lambda text: checked("bfs_query", {"seeds": text, text: text}),
     "excerpt": excerpt,
     "cursor": _position,
-    "URL to search": lambda text: (search._ID.fullmatch(text), entities._URI.fullmatch(text)),
+    "URL to search": search._ID.fullmatch,
     "words of an index": lambda text: (_word(text[:256]), search_text.swapped_grams(text[:256])),
     "header Link": lambda text: (replies._LINK.findall(f"<a>{text}"), replies._PARAMETER.findall(text)),
     "name to search": lambda text: matching.NameQuery(text).match("id", "A name", [text + "x"]),
@@ -500,7 +500,6 @@ FILES: dict[str, tuple[str, Callable[[int], str]]] = {
     "a cell of many values": ("a.tsv", lambda n: "id\tsynonyms\nn\t" + "a|" * n),
     "comments": ("a.csv", lambda n: "# a\n" * n + "id,name\na,b\n"),
     "node-link JSON": ("a.json", lambda n: json.dumps({"nodes": [{"id": k, f"\u00e9{k}": k} for k in range(n)], "links": [{"source": k, "target": 0, f"k{k}": 1} for k in range(n)]})),
-    "adjacency JSON": ("a.json", lambda n: json.dumps({"nodes": [{"id": k} for k in range(n)], "adjacency": [[{"id": 0}] for k in range(n)]})),
     "GraphML keys": ("a.graphml", lambda n: _GRAPHML.format(_joined('<key id="d#" for="node" attr.name="k#"/>', n), '<node id="n">' + _joined('<data key="d#">1</data>', n) + "</node>")),
     "GraphML nodes": ("a.graphml", lambda n: _GRAPHML.format("", _joined('<node id="n#"/><edge source="n#" target="n1"/>', n))),
     "GraphML text": ("a.graphml", lambda n: _GRAPHML.format('<key id="d" for="node" attr.name="k"/>', '<node id="n"><data key="d">' + "&amp;\n" * n + "</data></node>")),

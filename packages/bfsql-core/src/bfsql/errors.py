@@ -499,17 +499,12 @@ class BackendOpenFailed(_BackendError):
 
 
 class NotABackend(_BackendError, TypeError):
-    """The entry point names an object that is neither a plugin nor a backend class.
+    """The entry point names neither a plugin nor a class, or what it opens is no backend."""
 
-    `lack` is what a backend class lacks, as in `lacks get_node`.
-    """
-
-    def __init__(self, name: str, distribution: str, found: object, lack: str = "") -> None:
+    def __init__(self, name: str, distribution: str, found: object) -> None:
         kind, called = type(found).__name__, getattr(found, "__name__", found)
         what = (
-            f"is the class {called!r}, which {lack}. Its author has to complete it."
-            if lack
-            else f"is {kind} {called!r}, not a bfsql.plugins.BackendPlugin and not a "
+            f"is {kind} {called!r}, not a bfsql.plugins.BackendPlugin and not a "
             "GraphDbInterface subclass. Its author has to correct the entry point in the group "
             "'bfsql.backends'."
         )

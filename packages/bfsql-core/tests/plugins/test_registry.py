@@ -12,13 +12,17 @@ from bfsql.abc import CONTRACT
 from bfsql.errors import (
     AmbiguousBackend,
     BackendImportFailed,
+    BackendOpenFailed,
     ContractMismatch,
     NotABackend,
     UnknownBackend,
 )
 from bfsql.plugins import installed, load, states
 from bfsql.plugins.distributions import BACKENDS, plugins_of
+from bfsql.plugins.registry import open_backend
+from bfsql.settings import BackendSettings
 from bfsql_test_support.backends import toy
+from bfsql_test_support.backends.author_style import RestBackend
 from bfsql_test_support.distributions import install
 
 
@@ -129,39 +133,24 @@ def test_something_else_is_not_a_backend(site):
         load("toy")
 
 
-INCOMPLETE = (
-    "from bfsql.abc import GraphDbInterface\n"
-    "class Odd(GraphDbInterface):\n"
-    "    async def get_node(self, entity_id): ...\n"
-)
-BROKEN = (
-    "from bfsql.memory import MemoryBackend\n"
-    "class Odd(MemoryBackend):\n"
-    "    def __init__(self, path: 'list[' = ''): ...\n"
-)
-"""Source code of a class `Odd` with an invalid annotation."""
+async def test_a_bare_class_is_a_backend_without_options(site):
+    install(site, "bfsql-bare", bare="bfsql_test_support.backends.author_style:RestBackend")
+    plugin = load("bare")
+    assert set(plugin.settings.model_fields) == set(BackendSettings.model_fields)
+    assert isinstance(await open_backend("bare", plugin, plugin.settings()), RestBackend)
 
 
-def load_odd(site: Path, module: str, source: str) -> None:
-    """Load the class `Odd` of a module with this source."""
-    (site / f"{module}.py").write_text(source, encoding="utf-8")
-    install(site, "bfsql-odd", odd=f"{module}:Odd")
-    load("odd")
-
-
-def test_an_incomplete_class_names_what_it_lacks(site):
-    with pytest.raises(NotABackend, match="class 'Odd', which lacks edges_from, edges_to, entity"):
-        load_odd(site, "incomplete_backend", INCOMPLETE)
-
-
-def test_a_bare_class_is_a_backend(site):
-    install(site, "bfsql-bare", bare="bfsql_test_support.backends.in_memory:BareBackend")
-    assert load("bare").settings.__name__ == "BareBackendSettings"
-
-
-def test_a_class_whose_settings_cannot_be_made_fails_to_import(site):
-    with pytest.raises(BackendImportFailed, match="SyntaxError"):
-        load_odd(site, "odd_backend", BROKEN)
+async def test_a_class_that_needs_arguments_is_opened_by_a_plugin(site):
+    (site / "odd_backend.py").write_text(
+        "from bfsql.memory import MemoryBackend\n"
+        "class Odd(MemoryBackend):\n"
+        "    def __init__(self, path): ...\n",
+        encoding="utf-8",
+    )
+    install(site, "bfsql-odd", odd="odd_backend:Odd")
+    plugin = load("odd")
+    with pytest.raises(BackendOpenFailed, match="missing 1 required positional argument: 'path'"):
+        await open_backend("odd", plugin, plugin.settings())
 
 
 def test_another_contract_says_which_side_is_older(site):

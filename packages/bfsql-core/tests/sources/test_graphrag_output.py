@@ -9,7 +9,7 @@ import pytest
 
 from bfsql.errors import SourceError
 from bfsql.models import NodeRecord
-from bfsql.sources import SourceOptions, open_source, open_sources, read_all
+from bfsql.sources import SourceOptions, open_source, open_sources
 
 OUTPUT = Path(__file__).parent / "data" / "graphrag"
 """Output of the GraphRAG 3.3 workflows for two texts, with rows as a model extracts them."""
@@ -69,17 +69,6 @@ def test_a_folder_has_nodes_edges_and_passages_with_their_documents(sort_out):
     assert ("relationships.description", "evidence") in told
 
 
-def test_the_two_files_alone_have_descriptions_as_evidence(sort_out):
-    files = [OUTPUT / "entities.parquet", OUTPUT / "relationships.parquet"]
-    sources = open_sources(files)
-    found = sort_out(record for source in sources for record in source.records)
-    assert found.triples == TRIPLES
-    assert len(found.nodes) == 4
-    assert [len(item.item["text_unit_ids"]) for item in found.evidence] == [1, 2, 1]
-    assert sources[0].account.notes == ["read as the entities of GraphRAG"]
-    assert sources[1].account.notes == ["read as the relationships of GraphRAG"]
-
-
 def test_a_folder_may_lack_passages_and_documents(output, sort_out):
     (output / "documents.parquet").unlink()
     found = sort_out(open_source(output))
@@ -90,23 +79,6 @@ def test_a_folder_may_lack_passages_and_documents(output, sort_out):
     (output / "relationships.parquet").unlink()
     with pytest.raises(SourceError, match=r"there is no relationships\.parquet"):
         open_source(output)
-
-
-def test_a_folder_of_the_first_versions_has_other_names(output, sort_out):
-    entities = pq.read_table(output / "entities.parquet").rename_columns({"title": "name"})
-    pq.write_table(entities, output / "create_final_entities.parquet")
-    units = pq.read_table(output / "text_units.parquet")
-    documents = pa.array([[id_] for id_ in units["document_id"].to_pylist()])
-    units = units.drop_columns(["document_id"]).append_column("document_ids", documents)
-    pq.write_table(units, output / "create_final_text_units.parquet")
-    for part in ("relationships", "documents"):
-        (output / f"{part}.parquet").rename(output / f"create_final_{part}.parquet")
-    for part in ("entities", "text_units"):
-        (output / f"{part}.parquet").unlink()
-    found = sort_out(open_source(output))
-    assert (len(found.nodes), len(found.evidence), found.triples) == (4, 7, TRIPLES)
-    assert found.nodes[0].metadata["name"] == "ADA LOVELACE"
-    assert found.evidence[-1].item["document_id"] == "babbage.txt"
 
 
 def test_a_column_of_predicates_that_was_added_counts(output, sort_out):
@@ -131,14 +103,6 @@ def test_what_cannot_be_used_is_refused_and_what_is_missing_is_noted(output, sor
     assert found.reasons == [(None, "row 1: source is missing")]
     assert [e.item.get("document_id") for e in found.evidence] == [None, None, "ada.txt"]
     assert source.account.notes[-1] == "text units that are referred to but missing: 1"
-
-
-@pytest.mark.parametrize("part", ["text_units", "documents"])
-def test_other_tables_of_graphrag_are_read_only_when_that_is_asked_for(part):
-    with pytest.raises(SourceError, match=f"GraphRAG's table of {part}, which has no nodes"):
-        open_source(OUTPUT / f"{part}.parquet")
-    records = read_all([OUTPUT / f"{part}.parquet"], SourceOptions(format="parquet"))
-    assert len(list(records)) == 2
 
 
 def test_a_damaged_table_and_a_file_as_the_folder_say_so(output):

@@ -35,17 +35,12 @@ def test_node_link_json_as_networkx_writes_it(read, films, edges):
     assert (found.nodes, found.edges) == (NODES, EDGES)
 
 
-def test_adjacency_json_as_networkx_writes_it(read, films):
-    found = read("g.json", json.dumps(nx.adjacency_data(films)))
-    assert (found.nodes, found.edges) == (NODES, EDGES)
-
-
 def test_cytoscape_json_as_networkx_writes_it(read, films):
     found = read("g.json", json.dumps(nx.cytoscape_data(films)))
     assert (found.nodes, found.edges) == (NODES, EDGES)
 
 
-@pytest.mark.parametrize("form", [nx.node_link_data, nx.adjacency_data, nx.cytoscape_data])
+@pytest.mark.parametrize("form", [nx.node_link_data, nx.cytoscape_data])
 @pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph])
 def test_every_form_has_each_edge_of_every_kind_of_graph_once(read, form, kind):
     graph = nx.karate_club_graph()
@@ -79,19 +74,21 @@ def test_label_is_the_type_where_nodes_have_names(read):
 
 
 def test_the_account_names_the_form_and_the_attributes_that_have_a_meaning(account_of, films):
-    account = account_of("g.json", json.dumps(nx.adjacency_data(films.to_undirected())))
+    account = account_of(
+        "g.json", json.dumps(nx.node_link_data(films.to_undirected(), edges="edges"))
+    )
     assert account.format == "json"
     assert account.notes == [
-        "read as networkx adjacency",
+        "read as a node-link graph",
         "undirected edges keep the direction in which they are written",
     ]
     assert [(c.name, c.meaning, c.example) for c in account.columns] == [
         ("id", "id", "f1"),
         ("type", "type", "film"),
         ("name", "name", "Big"),
-        ("edge source", "subject", "f1"),
+        ("source", "subject", "f1"),
         ("key", "predicate", "acted_in"),
-        ("edge target", "object", "p1"),
+        ("target", "object", "p1"),
     ]
     assert (account.nodes, account.edges, account.refused) == (2, 2, 0)
 
@@ -189,20 +186,17 @@ def test_what_is_no_node_or_edge_is_refused(read):
         "node 3: is 5, not a JSON object",
         "edge 1 of 'links': target is missing",
     ]
-    graph = {"nodes": [{"id": "a"}], "adjacency": [[{"id": "b"}, {}, 5], [], 5]}
-    found = read("g.json", json.dumps(graph))
-    assert found.triples == [("a", "related_to", "b")]
-    assert [str(r.reason) for r in found.refusals] == [
-        "item 1 of 'adjacency': target is missing",
-        "item 1 of 'adjacency': is 5, not a JSON object",
-        "item 2 of 'adjacency': does not belong to a node",
-        "item 3 of 'adjacency': does not belong to a node",
-    ]
     found = read("g.json", json.dumps({"elements": {"nodes": [{"data": 5}, {"data": {}}, None]}}))
     assert len(found.refusals) == 3
 
 
-@pytest.mark.parametrize("text", ["[]", "{}", "5", "null", '"a"', '{"nodes": 5}', "[[1, 2]]"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("[]", "{}", "5", "null", '"a"', '{"nodes": 5}', "[[1, 2]]"),
+        '{"nodes": [], "adjacency": []}',
+    ],
+)
 def test_other_json_names_the_forms_that_are_known(write, text):
     with pytest.raises(
         SourceError, match=r"not have a known form .*'nodes' and a list 'links' or 'edges'"

@@ -84,9 +84,9 @@ def test_values_of_every_type_are_as_other_readers_give_them(read_parquet):
             "day": "2024-05-06",
             "moment": "2024-05-06T07:08:09.123456",
             "nano": "2023-11-14T22:13:20.123456+00:00",
-            "far": "11476-08-15 05:20:00.000000",
+            "far": "11476-08-15 05:20:00",
             "hour": "07:08:00",
-            "long": "P1DT0S",
+            "long": 86_400_000_000,
             "price": 1.25,
             "text": "café",
             "list": [1, None, 2],
@@ -121,8 +121,8 @@ def test_a_table_without_rows_has_no_records_and_one_without_ids_is_an_error(put
     with pytest.raises(SourceError, match=r"no column is recognized as ids.*The columns are: who"):
         open_source(put("t.parquet", {"who": ["a"]}))
     twice = pa.Table.from_arrays([pa.array(["a"]), pa.array(["b"])], names=["id", "id"])
-    with pytest.raises(SourceError, match="the column 'id' occurs twice"):
-        open_source(put("t.parquet", twice))
+    (source,) = open_sources([put("t.parquet", twice)])
+    assert list(source.records) == [NodeRecord("a", "", {"id_1": "b"})]
 
 
 def test_a_table_is_read_in_batches(put):
@@ -142,7 +142,7 @@ def test_a_file_that_unpacks_to_any_size_is_refused_before_it_is_unpacked(put, k
     ids = pa.array(map(str, range(rows)))
     path = put("t.parquet", pa.table({"id": ids, "text": texts}), store_schema=kept)
     assert path.stat().st_size < 1_000_000  # of 100 GB
-    with pytest.raises(SourceError, match=r"unpack to 20,480,\d{3},\d{3} bytes, and at most 1 GB"):
+    with pytest.raises(SourceError, match=r"unpack to 10,240,\d{3},\d{3} bytes, and at most 1 GB"):
         list(open_source(path))
 
 
@@ -165,18 +165,9 @@ def test_a_damaged_file_is_an_error_where_it_is_read(put):
         list(open_source(path))
 
 
-def test_text_that_is_not_utf_8_is_refused_in_ids(put, sort_out):
-    ids = pa.Array.from_buffers(
-        pa.string(), 2, [None, pa.py_buffer(b"\0\0\0\0\1\0\0\0\2\0\0\0"), pa.py_buffer(b"a\xff")]
-    )
-    found = sort_out(open_source(put("t.parquet", {"id": ids})))
-    assert [node.id for node in found.nodes] == ["a"]
-    assert "row 2: id" in found.reasons[0][1]
-
-
 def test_without_the_library_the_sentence_names_the_extra(monkeypatch, put):
     path = put("t.parquet", {"id": ["a"]})
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    monkeypatch.setitem(sys.modules, "duckdb", None)
     with pytest.raises(SourceError, match=r'pip install "bfsql-core\[parquet\]"'):
         open_source(path)
 

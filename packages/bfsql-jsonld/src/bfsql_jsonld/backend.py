@@ -63,7 +63,7 @@ class JsonLdBackend(GraphDbInterface):
         self._source: Source = (
             RouteSource(api, self._documents)
             if settings.relations == "route"
-            else DocumentSource(api, self._documents, self._schema)
+            else DocumentSource(api, self._documents)
         )
 
     @classmethod
@@ -246,7 +246,7 @@ class JsonLdBackend(GraphDbInterface):
         s = self._settings
         parts = [await super().next_steps()]
         parts += [] if s.search_path else [_NO_SEARCH]
-        parts += [_OUTGOING] if s.relations == "document" and not s.incoming_path else []
+        parts += [_OUTGOING] if s.relations == "document" else []
         return " ".join(parts)
 
 

@@ -31,8 +31,6 @@ from bfsql.models.rdf_names import ALIAS_PROPERTIES, NAME_PROPERTIES
 from bfsql.models.records import EdgeRecord, NodeRecord, Triple
 from bfsql.sources.json_ld_guard import check_json_ld
 from bfsql.sources.rdf_choices import ENGLISH, Name, by_preference
-from bfsql.workers import off_loop
-from bfsql_jsonld.ngsi_ld import Record, entity_records
 from bfsql_jsonld.node_map import nodes_of
 from bfsql_jsonld.replies import Reply, Request, Unreadable, joined, short
 from bfsql_jsonld.routes import Api
@@ -44,6 +42,7 @@ _LD = "application/ld+json"
 LABELS = {iri: rank for rank, iri in enumerate(map(Prefixes({}).full, NAME_PROPERTIES)) if iri}
 _SYNONYMS = {*map(Prefixes({}).full, ALIAS_PROPERTIES)}
 
+Record: TypeAlias = NodeRecord | EdgeRecord
 Ordered: TypeAlias = dict[str, dict[str, list[Any]]]
 
 
@@ -99,7 +98,7 @@ class DocumentGraph:
 
 
 class DocumentReader:
-    """Reads documents: those of context brokers as NGSI-LD, all others as JSON-LD."""
+    """Reads documents as JSON-LD."""
 
     def __init__(self, api: Api) -> None:
         self._api = api
@@ -116,19 +115,8 @@ class DocumentReader:
             document: Its JSON.
 
         Raises:
-            StoreError: The document is not of the expected kind, or a context cannot be loaded.
+            StoreError: The document is not JSON-LD, or a context cannot be loaded.
         """
-        if self._settings.reading != "attributes":
-            return await self.read_json_ld(reply, document)
-        with reply.read():
-            return await off_loop(len(reply.body) // 16, lambda: self._of_entities(document))
-
-    def _of_entities(self, document: Any) -> DocumentGraph:
-        records = entity_records(self._api, document)
-        return DocumentGraph.of(records, (r.id for r in records if isinstance(r, NodeRecord)))
-
-    async def read_json_ld(self, reply: Reply, document: Any) -> DocumentGraph:
-        """The content of a JSON-LD document, see `read`."""
         contexts: dict[str, tuple[str, Any]] = {}
         outer = self._outer_context(reply, document)
         while True:

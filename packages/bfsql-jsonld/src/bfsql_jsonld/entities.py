@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
 from bfsql import call
-from bfsql.abc import chunks
 from bfsql.errors import StoreError, StoreUnavailable
 from bfsql.http import is_listed, same_server
 from bfsql.models.merge import ITEM_FIELDS
@@ -19,12 +17,10 @@ from bfsql_jsonld.fields import omissions
 from bfsql_jsonld.listings import read_pages
 from bfsql_jsonld.replies import NotAllowed, Unreadable, short
 from bfsql_jsonld.routes import Api
-from bfsql_jsonld.schema import STEADY, SchemaReader
 
 log = logging.getLogger("bfsql")
 
 _CUT = "the backend's limit max_pages"
-_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s<>\"{}|\\^`]+")
 
 
 class Source(Protocol):
@@ -64,7 +60,7 @@ class RouteSource:
             call.omitted(*omissions(document))
             with reply.read():
                 return self._fields.node(document)
-        found = await self._documents.read_json_ld(reply, document)
+        found = await self._documents.read(reply, document)
         known = self._requested_node(found, entity_id)
         if known is None:
             with reply.read():
@@ -126,7 +122,7 @@ class RouteSource:
                 with reply.read():
                     found += self._entries(entries, entity_id, direction)
             else:
-                found += (await self._documents.read_json_ld(reply, document)).edges
+                found += (await self._documents.read(reply, document)).edges
             call.omitted(*omissions(document))
         ids = {entity_id, self._api.canonical(entity_id)}
         return part_of(found, ids, None, direction), listing.cut
@@ -156,16 +152,12 @@ class RouteSource:
 
 
 class DocumentSource:
-    """Reads an entity and its relations from its document; see `Source`.
+    """Reads an entity and its relations from its document; see `Source`."""
 
-    The schema has the predicates for queries of edges that enter an entity.
-    """
-
-    def __init__(self, api: Api, documents: DocumentReader, schema: SchemaReader) -> None:
+    def __init__(self, api: Api, documents: DocumentReader) -> None:
         self._api = api
         self._settings = api.settings
         self._documents = documents
-        self._schema = schema
         self._everywhere = api.settings.entity_path == "{url}"
 
     async def node(self, entity_id: str) -> Node:
@@ -177,16 +169,12 @@ class DocumentSource:
     async def edges(self, entity_id: str, direction: EdgeDirection) -> list[Triple]:
         """See `Source`; those that enter, as far as the documents show them."""
         known, described = await self._document(entity_id)
-        found = part_of(described.edges, [known], None, direction)
-        if direction == "in" and self._settings.incoming_path:
-            found += await self._incoming(known)
-        return found
+        return part_of(described.edges, [known], None, direction)
 
     async def ring(self, entity_id: str) -> list[Triple]:
-        """See `Source`; from one document, and the query for incoming edges."""
+        """See `Source`; from one document."""
         known, described = await self._document(entity_id)
-        found = [triple for triple in described.edges if known in {triple[0], triple[2]}]
-        return [*found, *(await self._incoming(known) if self._settings.incoming_path else ())]
+        return [triple for triple in described.edges if known in {triple[0], triple[2]}]
 
     async def edge_metadata(self, triple: Triple) -> dict[str, Any]:
         """See `Source`; in the document of one of its ends."""
@@ -202,8 +190,6 @@ class DocumentSource:
     async def _document(self, entity_id: str) -> tuple[str, DocumentGraph]:
         """The id in the document's form, and the content of the document."""
         url = self._api.routes.entity(entity_id)
-        if self._settings.reading == "attributes" and not _URI.fullmatch(entity_id):
-            raise KeyError(entity_id)  # a broker refuses the request (NGSI-LD, 4.3)
         if url is None or not self._may_request(url):
             raise KeyError(entity_id)
         try:
@@ -242,27 +228,6 @@ class DocumentSource:
         """Whether this URL may be requested: an id may name any host."""
         s = self._settings
         return same_server(url, s.base_url) or is_listed(url, s.follow_hosts)
-
-    async def _incoming(self, entity_id: str) -> list[Triple]:
-        """The edges that enter the entity, by one query for each batch of known predicates."""
-        if any(character in entity_id for character in '"\\'):
-            return []  # no query can contain it, and no broker has such an id
-        schema = await self._schema.current(STEADY)
-        if not schema.comprehensive:
-            call.omitted(Omission(entity_id, "in", reason="the API does not list all predicates"))
-        conditions = [
-            self._settings.incoming_text.replace("{predicate}", name).replace("{id}", entity_id)
-            for name in schema.predicates
-        ]
-        found: list[Triple] = []
-        for some in chunks(conditions, 50):  # since a query is a part of a URL
-            listing = await read_pages(self._api, self._api.routes.incoming("|".join(some)))
-            for reply, document in listing.pages if listing else ():
-                described = await self._documents.read(reply, document)
-                found += [triple for triple in described.edges if triple[2] == entity_id]
-            if listing and listing.cut:
-                call.omitted(Omission(entity_id, "in", reason=_CUT))
-        return found
 
 
 async def evidence(api: Api, entity_id: str, limit: int) -> dict[str, Any] | None:

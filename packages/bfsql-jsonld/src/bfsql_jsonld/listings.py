@@ -64,7 +64,7 @@ async def read_pages(api: Api, url: str) -> Listing | None:
             raise _circle(at)
         listing.pages.append((reply, document))
         entries = api.fields.relations(document)
-        size = len((api.fields.hits(document) if entries is None else entries) or ())
+        size = len(entries or ())
         count += size
         at = _next_page(api, reply, document, first=first, size=size, count=count)
         if at is not None and at in seen:

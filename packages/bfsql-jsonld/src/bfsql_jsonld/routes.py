@@ -69,15 +69,6 @@ class Routes:
         parameters += [(s.types_param, value) for value in several if types]
         return with_query(self.at(s.search_path), parameters)
 
-    def incoming(self, text: str) -> str:
-        """Entities whose documents point to one."""
-        s = self._settings
-        return with_query(self.at(s.incoming_path), [(s.query_param, text)])
-
-    def attribute(self, name: str) -> str | None:
-        """The route of a predicate's description."""
-        return self._of(self._settings.attribute_path, name)
-
     def at(self, path: str) -> str:
         """A path of the API, or a URL unchanged."""
         if path.startswith(("http://", "https://")):

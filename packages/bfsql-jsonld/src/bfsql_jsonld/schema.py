@@ -9,16 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from bfsql import call
-from bfsql.abc import each
 from bfsql.errors import StoreError
 from bfsql.models import Outline, Property, Relation
-from bfsql_jsonld.ngsi_ld import OBJECTS
 from bfsql_jsonld.replies import Reply, Request
 from bfsql_jsonld.routes import Api
 
 STEADY = 300.0
-"""Seconds for which a reading serves for data that changes only with the API: batch routes, and the
-predicates for queries."""
+"""Seconds for which a reading serves for data that changes only with the API: batch routes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +77,6 @@ class SchemaReader:
         with reply.read():
             types = self._api.fields.names(document, s.types_field, "a type")
             predicates = self._api.fields.names(document, s.predicates_field, "a predicate")
-        if s.attributes_path:
-            predicates = await self._relationships()
         whole = types is not None and predicates is not None
         found = document if isinstance(document, Mapping) else {}
         comprehensive, batch = found.get("comprehensive"), found.get("batch")
@@ -118,33 +113,6 @@ class SchemaReader:
                 return None
             await asyncio.sleep(pause)
         return None
-
-    async def _relationships(self) -> list[str] | None:
-        """The attributes that are relationships; each is queried for its kind."""
-        s = self._api.settings
-        reply = await self._api.get(self._api.routes.at(s.attributes_path))
-        if reply is None:
-            return None
-        document = reply.json()
-        with reply.read():
-            names = self._api.fields.names(document, s.predicates_field, "an attribute") or []
-        if not s.attribute_path:
-            return names
-        kinds = await each(names, self._kinds)
-        return [
-            name
-            for name, found in zip(names, kinds, strict=True)
-            if found is None or set(OBJECTS) & found
-        ]
-
-    async def _kinds(self, name: str) -> set[str]:
-        """The kinds of one attribute; KeyError if the API does not describe it."""
-        reply = await self._api.get(self._api.routes.attribute(name))
-        document = None if reply is None else reply.json()
-        kinds = document.get("attributeTypes") if isinstance(document, Mapping) else None
-        if not isinstance(kinds, list):
-            raise KeyError(name)
-        return {kind for kind in kinds if isinstance(kind, str)}
 
 
 def _outline(reply: Reply, document: Any) -> Outline:

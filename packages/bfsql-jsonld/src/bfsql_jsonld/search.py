@@ -44,8 +44,7 @@ async def _by_name(
     api: Api, documents: DocumentReader, text: str, types: Sequence[str]
 ) -> list[EntityStub]:
     """The hits of the search route."""
-    pattern = re.sub(r"[^\w -]", ".", text)  # in which special characters match any character
-    sent = api.settings.query_text.replace("{text}", text).replace("{pattern}", pattern)
+    sent = api.settings.query_text.replace("{text}", text)
     reply = await api.session.ask(Request(api.routes.search(sent, types)))
     if reply.gone:
         raise reply.missing("search")

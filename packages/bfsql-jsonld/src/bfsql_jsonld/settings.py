@@ -14,30 +14,12 @@ from pydantic import AfterValidator, Field, SecretStr, model_validator
 
 from bfsql.settings import BackendSettings, Env, FoundFile
 
-Reading = Literal["auto", "fields", "json-ld", "attributes"]
+Reading = Literal["auto", "fields", "json-ld"]
 Relations = Literal["route", "document"]
-Profile = Literal["default", "ngsi-ld", "linked-data"]
+Profile = Literal["default", "linked-data"]
 
 PROFILES: Mapping[Profile, Mapping[str, Any]] = {
     "default": {},
-    "ngsi-ld": {
-        "reading": "attributes",
-        "relations": "document",
-        "entity_path": "/ngsi-ld/v1/entities/{id}",
-        "search_path": "/ngsi-ld/v1/entities",
-        "query_param": "q",
-        "query_text": 'name~="{pattern}"',
-        "types_param": "type",
-        "incoming_path": "/ngsi-ld/v1/entities",
-        "schema_path": "/ngsi-ld/v1/types",
-        "types_field": ["typeList"],
-        "attributes_path": "/ngsi-ld/v1/attributes",
-        "predicates_field": ["attributeList"],
-        "attribute_path": "/ngsi-ld/v1/attributes/{id}",
-        "offset_param": "offset",
-        "page_size": 100,
-        "type_field": ["type", "@type"],
-    },
     "linked-data": {
         "reading": "json-ld",
         "relations": "document",
@@ -76,12 +58,12 @@ class JsonLdSettings(BackendSettings):
     found_file = FoundFile(
         "base_url profile token username password api_key api_key_header contact ca_file "
         "entity_path relations_path search_path edge_path schema_path provenance_path "
-        "incoming_path incoming_text attributes_path attribute_path direction_param direction_out "
-        "direction_in query_param query_text types_param limit_param subject_param predicate_param "
-        "object_param offset_param cursor_param page_size max_pages reading relations id_field "
-        "type_field name_field results_field relations_field subject_field predicate_field "
-        "object_field metadata_field next_field types_field predicates_field prefixes languages "
-        "context request_timeout connect_timeout retries max_concurrent",
+        "direction_param direction_out direction_in query_param query_text types_param "
+        "limit_param subject_param predicate_param object_param offset_param cursor_param "
+        "page_size max_pages reading relations id_field type_field name_field results_field "
+        "relations_field subject_field predicate_field object_field metadata_field next_field "
+        "types_field predicates_field prefixes languages context request_timeout "
+        "connect_timeout retries max_concurrent",
         credentials=dict.fromkeys(
             ("token", "password", "api_key", "oauth_secret", "headers"), "base_url ca_file"
         ),
@@ -131,16 +113,6 @@ class JsonLdSettings(BackendSettings):
     """Route of the vocabulary; empty if there is none."""
     provenance_path: str = "/entities/{id}/provenance"
     """Route of an entity's evidence, if the API has one."""
-    incoming_path: str = ""
-    """Route that finds the entities that point to a given one, if relations are stored in the
-    documents of the entities.
-    """
-    incoming_text: str = '{predicate}=="{id}"'
-    """What to send to that route, for each predicate."""
-    attributes_path: str = ""
-    """Route that lists the predicates, if the schema's route lists only types."""
-    attribute_path: str = ""
-    """Route of a single predicate, which shows whether it is a relationship."""
 
     direction_param: str = "direction"
     """Parameter for the direction."""
@@ -151,7 +123,7 @@ class JsonLdSettings(BackendSettings):
     query_param: str = "q"
     """Parameter for the search text."""
     query_text: str = "{text}"
-    """What to send in it: {text} for the text itself, {pattern} for a regular expression."""
+    """What to send in it, where {text} is the text itself."""
     types_param: str = "types"
     """Parameter for the types to search for."""
     limit_param: str = "limit"
@@ -172,8 +144,8 @@ class JsonLdSettings(BackendSettings):
     """Maximum number of pages of relations to read; the rest are omitted, with a note."""
 
     reading: Reading = "auto"
-    """fields: keys are read directly; json-ld: statements, using the context; attributes: NGSI-LD;
-    auto: fields if they are present, otherwise json-ld.
+    """fields: keys are read directly; json-ld: statements, using the context; auto: fields if they
+    are present, otherwise json-ld.
     """
     relations: Relations = "route"
     """Where relations are found: at a route, or in entity documents."""
@@ -208,9 +180,7 @@ class JsonLdSettings(BackendSettings):
     """Languages of the texts to keep, such as en; all by default."""
     context: HttpUrl | None = None
     """URL of the context for documents that name none; it is also sent with requests."""
-    context_hosts: list[str] = Field(
-        default=["schema.org", "www.w3.org", "w3id.org", "purl.org", "uri.etsi.org"]
-    )
+    context_hosts: list[str] = Field(default=["schema.org", "www.w3.org", "w3id.org", "purl.org"])
     """Hosts, besides the API's own, from which contexts may be fetched; * allows any."""
     context_files: dict[str, str] = Field(default={})
     """URLs of contexts, each with the file to read instead."""

@@ -1,8 +1,7 @@
 """Fills a graph file by means of DuckDB, which sorts and joins the records of a load.
 
-CSV tables are first copied into plain CSV (`bfsql_sqlite.csv_normalise`), which DuckDB can read
-(`bulk_table`). All other records are made one by one and inserted in batches (`duckdb_tables`),
-like the graph to append to, if any (`old_graph`).
+DuckDB itself reads CSV tables without odd rows (`bulk_table`). All other records are made one by
+one and inserted in batches (`duckdb_tables`), like the graph to append to, if any (`old_graph`).
 """
 
 from __future__ import annotations
@@ -32,8 +31,7 @@ from bfsql.sources.keys import summary
 from bfsql.sources.open import Source
 from bfsql.sources.tables import Table
 from bfsql_sqlite.bulk_graph import BulkGraph
-from bfsql_sqlite.bulk_table import BulkTable
-from bfsql_sqlite.csv_normalise import NeedsRecordReader
+from bfsql_sqlite.bulk_table import BulkTable, NeedsRecordReader
 from bfsql_sqlite.duckdb_tables import BATCH, LongTexts, RecordTables
 from bfsql_sqlite.edge_tables import write_edges
 from bfsql_sqlite.graph_file import Making, SpillError
@@ -250,10 +248,10 @@ class _Load:
         except OSError as error:
             raise SpillError(str(error)) from error
         else:
-            # A line that must not be refused is an error of the reader of records.
-            if not (records.strict and table.refused):
-                table.tell(records)
-                return table
+            source.account.nodes += sum(one.count for one in table.nodes)
+            source.account.edges += sum(one.count for one in table.edges)
+            records.add_table(table.count)
+            return table
         table.drop()
         return None
 

@@ -1,13 +1,17 @@
-"""A CSV table as DuckDB reads it: the rows that make a record, and the metadata of edges as JSON.
+"""A CSV table as DuckDB reads it: its rows, and the metadata of edges as JSON.
 
-Each distinct metadata cell of a column passes through Python once, so that the functions of the
-reader of records make the values.
+Only a table of which DuckDB makes the same rows as the reader of records is read here: each row in
+a line of its own with a cell for each column, and no row that is refused or left out. Each distinct
+metadata cell of a column passes through Python once, so that the functions of the reader of records
+make the values.
 """
 # ruff: noqa: S608 - what is put into these texts are numbers, and literals made by `_literal`
 
 from __future__ import annotations
 
+import io
 import re
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,19 +19,30 @@ from typing import Any
 import duckdb
 from pydantic_core import to_json
 
-from bfsql.loading import RefusalFilter
-from bfsql.loading.intake import MAX_REFUSALS
+from bfsql.errors import SourceError
 from bfsql.models.json_values import encode, is_text
 from bfsql.models.records import GraphRecord, NodeRecord, Refusal
-from bfsql.sources.fields import Skipped, Unusable
-from bfsql.sources.files import guarded
+from bfsql.sources.files import check_unchanged, guarded, sql_path
 from bfsql.sources.headers import EdgeColumns, NodeColumns
 from bfsql.sources.id_columns import not_unique
 from bfsql.sources.open import Source
+from bfsql.sources.rows import rows_of
 from bfsql.sources.tables import Table
+from bfsql.sources.text import open_utf8
 from bfsql_sqlite.bulk_graph import EdgeTable, NodeTable
-from bfsql_sqlite.csv_normalise import NeedsRecordReader, NormalisedCsv, copy, quoted
-from bfsql_sqlite.duckdb_tables import BATCH, Description, number
+from bfsql_sqlite.duckdb_tables import BATCH, Description, TextTable, number
+
+_WIDEST = 500
+"""Most columns; DuckDB's time grows with the square of their number."""
+_BLOCK = 1 << 21
+"""Bytes that are copied at a time."""
+_LONGEST = 1 << 20
+"""Most bytes of a line."""
+_SEPARATORS = frozenset(",;\t|")
+
+
+class NeedsRecordReader(Exception):
+    """The table has to be read by the reader of records; the reason is a clause about it."""
 
 
 class BulkTable:
@@ -37,12 +52,11 @@ class BulkTable:
         name: Name of a schema in DuckDB and of a file, for what is made.
         source: The source of the table.
         table: The table.
-        folder: Where the plain copy is put.
+        folder: Where the copy is put.
         connection: To DuckDB.
 
     Attributes:
         source: The source of the table.
-        refused: Number of rows that make no record.
         types: The types of the nodes that were read.
     """
 
@@ -62,14 +76,12 @@ class BulkTable:
         self.count = 0
         self.predicates = f"{name}.predicate"
         self.has_metadata = False
-        self.refused = 0
         self.types: set[str] = set()
         self._name = name
         self._table = table
-        self._copy = NormalisedCsv(table, folder / f"{name}.csv")
+        self._copy = folder / f"{name}.csv"
+        self._has_quotes = False
         self._make = table.maker()
-        self._headers: list[int] = []
-        self._refusals: list[Refusal] = []
         self._connection = connection
 
     @property
@@ -84,8 +96,7 @@ class BulkTable:
 
     def padded(self, width: int) -> str:
         """The cells as this number of columns."""
-        have = [f"c{at}" for at in range(self.width)]
-        return ", ".join(have + ["NULL"] * (width - self.width))
+        return ", ".join(self._cells() + ["NULL"] * (width - self.width))
 
     def record(self, cells: Sequence[str]) -> NodeRecord:
         """The record of a row of nodes."""
@@ -101,7 +112,7 @@ class BulkTable:
         return Description(record.entity_type, record.metadata, text)
 
     def read(self, stopped: Callable[[], bool], progress: Callable[[int], object]) -> None:
-        """Copy the table, and find the rows that make no record.
+        """Copy the table, and read the copy.
 
         Raises:
             NeedsRecordReader: The table can only be read record by record.
@@ -109,12 +120,23 @@ class BulkTable:
             InterruptedError: `stopped` returned true.
             OSError: The copy cannot be written.
         """
-        columns = self._table.columns
+        columns, dialect = self._table.columns, self._table.head.dialect
         if isinstance(columns, EdgeColumns) and columns.nodes is not None:
             raise NeedsRecordReader("it has nodes as well as edges")
-        copy(self._copy, self.source.stamp, stopped, progress)
+        if dialect.trim or dialect.separator not in _SEPARATORS:
+            raise NeedsRecordReader(
+                "its cells are separated by something other than , ; | or a tab alone"
+            )
+        if self.width > _WIDEST:
+            raise NeedsRecordReader(f"it has more than {_WIDEST} columns")
+        try:
+            self._copy_table(stopped, progress)
+            if self.source.stamp is not None:
+                check_unchanged([(self._table.path, self.source.stamp)])
+        except SourceError as error:
+            raise NeedsRecordReader("it cannot be read to its end") from error
         self._connection.execute(f"CREATE SCHEMA {self._name}")
-        # This null text occurs in no cell.
+        # A null text with NUL occurs in no cell.
         texts = (text for text in columns.null_texts if is_text(text) and "\0" not in text)
         nulls = ", ".join(map(_literal, sorted(texts)))
         if isinstance(columns, NodeColumns):
@@ -122,17 +144,40 @@ class BulkTable:
         else:
             self._read_edges(columns, nulls)
 
+    def _copy_table(self, stopped: Callable[[], bool], progress: Callable[[int], object]) -> None:
+        """Copy the lines after the skipped ones, in UTF-8 and with line feeds."""
+        head, path, count = self._table.head, self._table.path, 0
+        separator = re.escape(head.dialect.separator.encode())
+        # DuckDB ignores blanks around quotes, where the reader of records keeps them.
+        blank = re.compile(rb'" +(?:%b|$)|(?:^|%b) +"' % (separator, separator), re.MULTILINE)
+        with open_utf8(path, head.encoding) as source, self._copy.open("wb") as target:
+            target.write(BOM_UTF8)  # without it, DuckDB would strip one from the first cell
+            for _ in range(head.dialect.skip):
+                source.readline()
+            for block in guarded(path, iter(lambda: _whole_lines(source), b"")):
+                if stopped():
+                    raise InterruptedError
+                if b"\r" in block or b"\0" in block:
+                    raise NeedsRecordReader("one of its lines has a carriage return or a NUL")
+                if b'"' in block:
+                    self._has_quotes = True
+                    if blank.search(block):
+                        raise NeedsRecordReader("there are blanks beside quotes")
+                target.write(block)
+                count += block.count(b"\n")
+                progress(count)
+
     def _read_nodes(self, columns: NodeColumns, nulls: str) -> None:
         # The number of a row is its place in a table; counting it again would cost another pass.
         cells, id_ = f"{self._name}.cells", f"c{self._table.place(columns.id)}"
         self._connection.execute(f"CREATE TABLE {cells} AS SELECT * FROM {self._source()}")
-        self._copy.path.unlink()
-        odd = f"({self._is_header()}) OR {id_} IN ({nulls})"
-        numbered = f"(SELECT rowid AS r, * FROM {cells})"
-        id_ = f"{_literal(columns.group)} || {id_}"
-        self.rows = f"(SELECT {id_} AS id, * FROM {numbered} WHERE NOT ({odd}))"
+        self._copy.unlink()
+        odd = self._odd(f"{id_} IN ({nulls})")
+        everything = number(self._connection, f"SELECT count(*) FROM {cells}")
         found = number(self._connection, f"SELECT count(*) FROM {cells} WHERE {odd}")
-        self._refuse(numbered, odd, found)
+        self._check(everything, found)
+        id_ = f"{_literal(columns.group)} || {id_}"
+        self.rows = f"(SELECT {id_} AS id, rowid AS r, * FROM {cells} WHERE NOT ({odd}))"
         twice = f"SELECT id FROM {self.rows} GROUP BY id HAVING count(*) > 1 LIMIT 1"
         if columns.is_fallback and self._connection.execute(twice).fetchone():
             path = self._table.path
@@ -142,7 +187,7 @@ class BulkTable:
         source, place = self._source(), self._table.place
         subject, object_ = f"c{place(columns.subject)}", f"c{place(columns.object)}"
         predicate, empty = _literal(columns.default_predicate), "NULL"
-        odd = f"({self._is_header()}) OR {subject} IN ({nulls}) OR {object_} IN ({nulls})"
+        odd = self._odd(f"{subject} IN ({nulls})", f"{object_} IN ({nulls})")
         if columns.predicate is not None:
             cell = f"c{place(columns.predicate)}"
             predicate = f"CASE WHEN {cell} IN ({nulls}) THEN {predicate} ELSE {cell} END"
@@ -153,55 +198,62 @@ class BulkTable:
             f"count(*) FILTER (WHERE {odd}) AS odd, count(*) AS everything, {empty} AS empty "
             f"FROM {source} GROUP BY ALL"
         )
+        query = f"SELECT coalesce(sum({{}}), 0) FROM {self.predicates}"
+        everything, found = (
+            number(self._connection, query.format(one)) for one in ("everything", "odd")
+        )
+        self._check(everything, found)
+        joins, metadata = self._metadata()
         query = f"SELECT empty FROM {self.predicates} WHERE empty IS NOT NULL"
         for (texts,) in self._connection.execute(query).fetchall():
             for text, count in texts.items():
                 columns.empty_texts[columns.predicate or "", text] += count
-        query = f"SELECT coalesce(sum(odd), 0) FROM {self.predicates}"
-        found = number(self._connection, query)
         self._connection.execute(f"DELETE FROM {self.predicates} WHERE odd = everything")
-        joins, metadata = self._metadata()
         self.rows = (
             f"(SELECT {_literal(columns.subject_group)} || {subject} AS s, {predicate} AS p, "
             f"{_literal(columns.object_group)} || {object_} AS o, {metadata} AS metadata "
             f"FROM {source} {joins} WHERE NOT ({odd}))"
         )
-        numbered = f"(SELECT row_number() OVER () - 1 AS r, * FROM {source})"
-        self._refuse(numbered, odd, found)
+
+    def _cells(self) -> list[str]:
+        return [f"c{at}" for at in range(self.width)]
 
     def _source(self) -> str:
-        return _read_csv(self._copy.path, self.width, self._table.head.dialect.separator)
+        """The SQL expression that reads the copy."""
+        cells = self._cells()
+        columns = ", ".join(f"{name}: 'VARCHAR'" for name in cells)
+        return (
+            f"read_csv({sql_path(self._copy)}, columns = {{{columns}}}, force_not_null = {cells}, "
+            f"delim = {_literal(self._table.head.dialect.separator)}, quote = '\"', "
+            "escape = '\"', new_line = '\\n', header = false, auto_detect = false, "
+            "strict_mode = true, hive_partitioning = false, compression = 'none', "
+            f"max_line_size = {2 * _LONGEST})"
+        )
 
-    def _is_header(self) -> str:
-        header = self._copy.header
-        if header is None:
-            return "false"
-        return " AND ".join(f"c{at} = {_literal(cell)}" for at, cell in enumerate(header))
+    def _odd(self, *conditions: str) -> str:
+        """The condition that a row is the header, or one that only the reader of records reads."""
+        odd = [*conditions]
+        if self._table.has_header:
+            head, table = self._table.head, self._table
+            _, header = next(rows_of(table.path, head.encoding, head.dialect))
+            assert isinstance(header, list)  # from which the columns were read
+            named = zip(self._cells(), header, strict=False)
+            odd.append(f"({' AND '.join(f'{cell} = {_literal(name)}' for cell, name in named)})")
+        if self._has_quotes:
+            odd += [f"contains({cell}, '\n')" for cell in self._cells()]
+        return " OR ".join(odd)
 
-    def _refuse(self, numbered: str, odd: str, count: int) -> None:
-        """Note the rows that make no record, and those that the copy does not have."""
-        self.count = self._copy.rows - count
-        self.refused = self._copy.refused
-        refusals: list[Refusal] = []
-        have = ", ".join(f"c{at}" for at in range(self.width)) if count else ""
-        query = f"SELECT r, {have} FROM {numbered} WHERE {odd} ORDER BY r"
-        rows = self._connection.execute(query) if count else None
-        while rows and (batch := rows.fetchmany(BATCH)):
-            for row, *cells in batch:
-                line = self._copy.line_of(row)
-                if cells == self._copy.header:
-                    self._headers.append(line)
-                    continue
-                try:
-                    self._make(cells)
-                except Skipped:
-                    continue
-                except Unusable as reason:
-                    self.refused += 1
-                    refusals.append(Refusal(self._table.path, line, str(reason)))
-                    refusals = refusals[:MAX_REFUSALS]
-        refusals += self._copy.refusals
-        self._refusals = sorted(refusals, key=lambda refusal: refusal.line or 0)
+    def _check(self, everything: int, odd: int) -> None:
+        """Count the rows that make a record.
+
+        Raises:
+            NeedsRecordReader: A row other than the header is odd.
+        """
+        if odd != self._table.has_header:
+            raise NeedsRecordReader(
+                "one of its rows has no id, repeats the header or has several lines in a cell"
+            )
+        self.count = everything - odd
 
     def _metadata(self) -> tuple[str, str]:
         """Joins, and the expression for the fields of a row's JSON metadata object."""
@@ -213,28 +265,23 @@ class BulkTable:
             return "", "''"
         joins, cells = [], []
         for at, key, make in fields:
-            self._convert(at, key, make)
-            joins.append(f"LEFT JOIN {self._name}.cell_{at} AS cell_{at} ON cell_{at}.cell = c{at}")
+            table = self._convert(at, key, make)
+            joins.append(
+                f"LEFT JOIN (SELECT c0 AS cell, c1 AS field FROM {table}) AS cell_{at} "
+                f"ON cell_{at}.cell = c{at}"
+            )
             cells.append(f"cell_{at}.field")
         return " ".join(joins), f"concat_ws(',', {', '.join(cells)})"
 
-    def _convert(self, at: int, key: str, make: Callable[[str], Any]) -> None:
-        """Make a table of the JSON field for every distinct cell of a column."""
-        path = self._copy.path.with_name(f"{self._name}_cell_{at}.csv")
-        rows = self._connection.execute(
+    def _convert(self, at: int, key: str, make: Callable[[str], Any]) -> str:
+        """Make a table of the JSON field for every distinct cell of a column; return its name."""
+        fields = TextTable(f"{self._name}.cell_{at}", 2, self._connection)
+        rows = self._connection.cursor().execute(
             f"SELECT DISTINCT c{at} FROM {self._source()} WHERE c{at} <> ''"
         )
-        with path.open("w", encoding="utf-8", newline="") as target:
-            while batch := rows.fetchmany(BATCH):
-                target.writelines(
-                    f"{quoted(cell)},{quoted(encode({key: make(cell)})[1:-1])}\n"
-                    for (cell,) in batch
-                )
-        self._connection.execute(
-            f"CREATE TABLE {self._name}.cell_{at} AS "
-            f"SELECT c0 AS cell, c1 AS field FROM {_read_csv(path, 2, ',')}"
-        )
-        path.unlink()
+        while batch := rows.fetchmany(BATCH):
+            fields.fill((cell, encode({key: make(cell)})[1:-1]) for (cell,) in batch)
+        return fields.name
 
     def records(self) -> Iterator[GraphRecord]:
         """The same records, one by one."""
@@ -244,32 +291,17 @@ class BulkTable:
     def drop(self) -> None:
         """Remove everything that was made of the table."""
         self._connection.execute(f"DROP SCHEMA IF EXISTS {self._name} CASCADE")
-        self._copy.path.unlink(missing_ok=True)
-
-    def tell(self, records: RefusalFilter) -> None:
-        """Enter the table in its account, as the reader of records does."""
-        account = self.source.account
-        for line in self._headers:
-            self._table.tell_header(line)
-        self._table.tell_short(self._copy.short)
-        account.nodes += sum(table.count for table in self.nodes)
-        account.edges += sum(table.count for table in self.edges)
-        account.refused += self.refused
-        records.add_table(self.count, self._refusals, self.refused)
+        self._copy.unlink(missing_ok=True)
 
 
-def _read_csv(path: Path, width: int, separator: str) -> str:
-    """The SQL expression that reads a plain copy, with `width` columns of text."""
-    names = [f"c{at}" for at in range(width)]
-    columns = ", ".join(f"{name}: 'VARCHAR'" for name in names)
-    # These characters form patterns in a path unless each is in brackets.
-    exact = re.sub(r"[\[*?]", r"[\g<0>]", str(path))
-    return (
-        f"read_csv({_literal(exact)}, columns = {{{columns}}}, force_not_null = {names}, "
-        f"delim = {_literal(separator)}, quote = '\"', escape = '\"', new_line = '\\n', "
-        "header = false, auto_detect = false, strict_mode = true, hive_partitioning = false, "
-        f"compression = 'none', max_line_size = {1 << 24})"
-    )
+def _whole_lines(stream: io.BufferedIOBase) -> bytes:
+    """The next lines, which end in line feeds; empty at the end."""
+    block = stream.read(_BLOCK)
+    more = stream.readline(_LONGEST)
+    if len(more) == _LONGEST:
+        raise NeedsRecordReader("one of its lines is very long")
+    block = (block + more).replace(b"\r\n", b"\n")
+    return block if block.endswith(b"\n") or not block else block + b"\n"
 
 
 def _literal(text: str) -> str:

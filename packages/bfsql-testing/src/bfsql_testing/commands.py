@@ -55,14 +55,6 @@ _COLOURS: dict[Outcome, str] = {
     metavar="NUMBER",
     help="Time limit for the whole check.",
 )
-@click.option(
-    "--rate",
-    type=click.FloatRange(min=0),
-    default=100.0,
-    show_default=True,
-    metavar="NUMBER",
-    help="Maximum number of requests per second; 0 for no limit.",
-)
 @click.option("--id", "ids", multiple=True, metavar="TEXT", help="A node to examine; repeatable.")
 @click.option(
     "--word",
@@ -79,7 +71,6 @@ def check(
     *,
     sample: int,
     seconds: float,
-    rate: float,
     ids: tuple[str, ...],
     words: tuple[str, ...],
     as_json: bool,
@@ -95,7 +86,7 @@ def check(
 
     trial = Trial(sample=ids, words=words, size=max(sample, len(ids)))
     tell = (lambda _: None) if as_json else _tell
-    findings = asyncio.run(_checked(configuration, trial, seconds, rate, tell))
+    findings = asyncio.run(_checked(configuration, trial, seconds, tell))
     if as_json:
         click.echo(json.dumps(report.document(findings), ensure_ascii=False))
     else:
@@ -107,23 +98,17 @@ def check(
 
 
 async def _checked(
-    configuration: Configuration,
-    trial: Trial,
-    seconds: float,
-    rate: float,
-    tell: Callable[[Finding], None],
+    configuration: Configuration, trial: Trial, seconds: float, tell: Callable[[Finding], None]
 ) -> list[Finding]:
     from bfsql.plugins.registry import open_backend
     from bfsql_testing.conformance import judge_all, rules
-    from bfsql_testing.conformance.ratelimit import RateLimitedGraphDb
 
     # An exception of the backend is shown with its rule; a traceback would hide both.
     logging.getLogger("bfsql").addHandler(logging.NullHandler())
     choice, settings = configuration.choice, configuration.backend.settings
     backend = await open_backend(choice.backend, choice.plugin, settings)
     try:
-        limited = RateLimitedGraphDb(backend, rate)
-        trial.open = lambda: contextlib.nullcontext(limited)
+        trial.open = lambda: contextlib.nullcontext(backend)
         return await judge_all(rules("reading"), trial, seconds=seconds, told=tell)
     finally:
         await backend.close()

@@ -9,6 +9,8 @@ from typing import Self
 
 from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeRecord, NodeRecord, Triple
+from bfsql.plugins import BackendPlugin
+from bfsql.settings import BackendSettings
 
 NODES = 500
 """Nodes n0, n1, ..., each of them joined to the next."""
@@ -54,6 +56,20 @@ class SlowBackend(MemoryBackend):
             journal.write(f"{what}\n")
 
 
+class SlowSettings(BackendSettings):
+    """The arguments of `SlowBackend`."""
+
+    journal: Path
+    seconds: float = 1.0
+
+
+async def _open(settings: SlowSettings) -> SlowBackend:
+    return SlowBackend(settings.journal, settings.seconds)
+
+
+plugin = BackendPlugin("A ring with slow edges.", SlowSettings, _open)
+
+
 class Journal:
     """A record of a slow store's statements, and the options and environment of its server.
 
@@ -64,7 +80,7 @@ class Journal:
     def __init__(self, folder: Path) -> None:
         from bfsql_test_support.distributions import install
 
-        install(folder, "bfsql-slow", slow="bfsql_test_support.servers.slow_store:SlowBackend")
+        install(folder, "bfsql-slow", slow="bfsql_test_support.servers.slow_store:plugin")
         self.path = folder / "journal"
         self.path.touch()
         paths = [str(folder), os.environ.get("PYTHONPATH", "")]

@@ -203,8 +203,8 @@ def _given_twice(option: str, count: int, cure: str = "") -> click.UsageError:
 def load(configuration: Configuration, source: tuple[str, ...], **options: Any) -> None:
     """Fill a store from graph files: either all of them or none.
 
-    SOURCE is a file, a kgraph bundle folder, or - for standard input; several
-    become one graph. If the store already holds a graph, use --replace or, for a
+    SOURCE is a file or a folder, such as a kgraph bundle; several become one
+    graph. If the store already holds a graph, use --replace or, for a
     graph file, --append. An interrupted load leaves the store unchanged, or
     reports what it left there.
     """
@@ -222,7 +222,7 @@ def load(configuration: Configuration, source: tuple[str, ...], **options: Any) 
     try:
         with _orderly_end(), _progress() as progress:
             how = replace(how, progress=progress)
-            # Outside the event loop, where one Ctrl-C ends the waiting for a pipe.
+            # Outside the event loop, where one Ctrl-C ends it.
             opened = Reading(plugin, sources, reading, remove=removals, how=how)
             if flags["guess"]:
                 click.echo("\n".join(guess(opened.readings)))

@@ -8,9 +8,10 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from importlib import import_module
+from pkgutil import resolve_name
 from typing import Any, TypeAlias
 
-from bfsql.errors import ConfigurationError, EmbeddingFailed, did_you_mean
+from bfsql.errors import ConfigurationError, EmbeddingFailed
 from bfsql.http import describe
 
 Find: TypeAlias = Callable[[], Callable[[str], Any]]
@@ -88,39 +89,19 @@ def local_model(model: str, dimensions: int | None = None) -> Function:
 
 
 def function_named(dotted: str) -> Function:
-    """The function `package.module:function`; opening it reports which part does not exist."""
+    """The function `package.module:function`; opening it reports that it cannot be imported."""
 
     def find() -> Any:
-        module, _, path = dotted.partition(":")
-        found: Any = _imported(module, dotted)
-        for part in path.split("."):
-            if not hasattr(found, part):
-                cure = did_you_mean(part, dir(found)) or " Correct the part after the colon."
-                raise ConfigurationError(
-                    f"There is no {part!r} in the module {module} (embedding is {dotted}).{cure}"
-                )
-            found = getattr(found, part)
-        return found
+        try:
+            return resolve_name(dotted)
+        except Exception as error:
+            raise ConfigurationError(
+                f"The embedding function {dotted} cannot be imported: {describe(error)}. Correct "
+                "the name, install its distribution into this environment, or name its folder in "
+                "PYTHONPATH."
+            ) from error
 
     return Function(find, f"The embedding function {dotted}")
-
-
-def _imported(name: str, dotted: str) -> Any:
-    try:
-        return import_module(name)
-    except Exception as error:
-        absent = (error.name or name) if isinstance(error, ModuleNotFoundError) else None
-        if absent is None or not f"{name}.".startswith(f"{absent}."):
-            raise ConfigurationError(
-                f"The module {name} cannot be imported (embedding is {dotted}): {describe(error)}."
-            ) from error
-        parent, _, last = absent.rpartition(".")
-        nothing = f"There is no module {absent!r}"
-        lack = f"The package {parent} has no module {last!r}" if parent else nothing
-        raise ConfigurationError(
-            f"{lack} (embedding is {dotted}). Correct the name, install its distribution into "
-            "this environment, or name its folder in PYTHONPATH."
-        ) from error
 
 
 def _lack(function: Any) -> str | None:

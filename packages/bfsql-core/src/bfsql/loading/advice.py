@@ -229,7 +229,7 @@ def ends_without_node(report: LoadReport) -> str:
 
 
 class NodeTables:
-    """The tables of a load that are read as nodes, except those that are piped in.
+    """The tables of a load that are read as nodes.
 
     Args:
         sources: The sources of the load.

@@ -135,8 +135,6 @@ async def rehearse(reading: Reading) -> Rehearsal:
 class Reading:
     """The open files of a load, and the errors found in them; the arguments are those of `load`.
 
-    Opening a pipe waits until it has been read completely.
-
     Raises:
         ConfigurationError: The mode is APPEND, which the backend does not support.
         SourceError: One of the files cannot be opened.
@@ -354,17 +352,9 @@ class RefusalFilter:
             if self._count % EVERY == 0:
                 self.progress(self._count)
 
-    def add_table(self, count: int, refusals: Sequence[Refusal], refused: int) -> None:
-        """Record what a loader found that read a table itself.
-
-        Args:
-            count: The number of records.
-            refusals: The first refusals.
-            refused: The number of all of them.
-        """
+    def add_table(self, count: int) -> None:
+        """Count the records of a table that a loader read itself."""
         self._count += count
-        self.refused += refused
-        self.refusals += refusals[: MAX_REFUSALS - len(self.refusals)]
 
     def finish(self) -> None:
         """Check that there was a record.

@@ -95,7 +95,7 @@ class SourceAccount:
     """How one source was read; complete once its last record has been yielded."""
 
     name: str
-    """Its path, or `standard input`."""
+    """Its path."""
     format: str
     """Name of the format, one of `bfsql.sources.FORMATS`."""
     encoding: str | None = None

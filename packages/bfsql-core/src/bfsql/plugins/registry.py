@@ -2,10 +2,7 @@
 
 Finding backends reads metadata and imports nothing; `load` imports only the requested
 backend, so a broken one affects only its own users. An entry point may also name a
-`GraphDbInterface` subclass without a plugin. A plugin is then derived from the signature of
-its `create` (a class method, awaitable or not) or else of its `__init__`; each parameter becomes
-a setting with its annotation and its default. The `**kwargs` of a `create` stand for those
-parameters of `__init__` that an option can set.
+`GraphDbInterface` subclass that is opened without arguments.
 """
 
 from __future__ import annotations
@@ -16,9 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint
 from pathlib import Path
-from typing import Any, cast, get_args
-
-from pydantic import ConfigDict, SecretStr, create_model
+from typing import Any
 
 from bfsql.abc import CONTRACT, GraphDbInterface
 from bfsql.errors import (
@@ -31,7 +26,7 @@ from bfsql.errors import (
     PluginError,
     UnknownBackend,
 )
-from bfsql.plugins.declaration import BackendPlugin
+from bfsql.plugins.declaration import BackendPlugin, Open
 from bfsql.plugins.distributions import BACKENDS, Installed, PluginState, plugins_of
 from bfsql.settings import BackendSettings
 
@@ -137,9 +132,7 @@ def _loaded(one: Installed) -> BackendPlugin:
     try:
         found: Any = one.entry_point.load()
         if isinstance(found, type) and issubclass(found, GraphDbInterface):
-            return plugin_for(one.name, one.distribution, found)
-    except PluginError:
-        raise
+            return _plugin_of(one, found)
     except (Exception, SystemExit) as cause:  # third-party code may raise anything
         wrong = one.entry_point.value if _is_of_entry_point(cause, one.entry_point) else ""
         raise BackendImportFailed(one.name, one.distribution, cause, wrong) from cause
@@ -147,6 +140,14 @@ def _loaded(one: Installed) -> BackendPlugin:
         raise NotABackend(one.name, one.distribution, found)
     _check_contract(one, found.contract)
     return found
+
+
+def _plugin_of(one: Installed, backend: type[GraphDbInterface]) -> BackendPlugin:
+    """A plugin without options of its own around a class that is opened without arguments."""
+    create: Any = getattr(backend, "create", backend)
+    summary = (backend.__doc__ or backend.__name__).strip().partition("\n")[0]
+    open_: Open = lambda _: created(one.name, one.distribution, create)
+    return BackendPlugin(summary, BackendSettings, open_)
 
 
 def _is_of_entry_point(cause: BaseException, point: EntryPoint) -> bool:
@@ -175,44 +176,6 @@ def _contract_number(stated: object) -> tuple[int, int] | None:
     return (int(found[1]), int(found[2] or 0)) if found else None
 
 
-# --- a backend class without a plugin ------------------------------------------
-
-_SECRETS = re.compile(r"password|secret|token|api_?key|credentials|dsn|connection_string")
-
-_VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-
-
-class _DerivedSettings(BackendSettings):
-    model_config = ConfigDict(arbitrary_types_allowed=True, protected_namespaces=())
-
-
-@dataclass(frozen=True, slots=True)
-class _Argument:
-    """A parameter of the class, and the field that represents it."""
-
-    name: str
-    field: str
-    positional: bool
-    hidden: bool
-    """Whether the field is a `SecretStr` and the class takes a string."""
-
-
-def plugin_for(name: str, distribution: str, backend: type[GraphDbInterface]) -> BackendPlugin:
-    """A `BackendPlugin` around a bare class; NotABackend if it lacks any of the eight methods."""
-    missing = sorted(getattr(backend, "__abstractmethods__", ()))
-    if missing:
-        raise NotABackend(name, distribution, backend, f"lacks {', '.join(missing)}")
-    create = cast("Callable[..., Any]", getattr(backend, "create", backend))
-    arguments, settings = _derived(backend.__name__, create)
-
-    async def open_backend(chosen: BackendSettings) -> GraphDbInterface:
-        positional, named = _call(arguments, chosen)
-        return await created(name, distribution, create, *positional, **named)
-
-    summary = (inspect.getdoc(backend) if backend.__doc__ else None) or f"{backend.__name__}"
-    return BackendPlugin(summary.partition("\n")[0], settings, open_backend)
-
-
 async def created(
     name: str, distribution: str, create: Callable[..., Any], /, *positional: Any, **named: Any
 ) -> GraphDbInterface:
@@ -222,91 +185,3 @@ async def created(
     if not isinstance(opened, GraphDbInterface):
         raise NotABackend(name, distribution, opened)
     return opened
-
-
-def _derived(
-    title: str, create: Callable[..., Any]
-) -> tuple[list[_Argument], type[BackendSettings]]:
-    arguments: list[_Argument] = []
-    fields: dict[str, Any] = {}
-    for name, parameter in _parameters(create).items():
-        required = parameter.default is inspect.Parameter.empty
-        if parameter.kind in _VARIADIC or (name.startswith("_") and not required):
-            continue
-        annotation = _annotation(parameter)
-        hidden = annotation in (str, str | None) and bool(_SECRETS.search(name))
-        default = ... if required else parameter.default
-        if hidden:
-            annotation = SecretStr if annotation is str else SecretStr | None
-            default = SecretStr(default) if isinstance(default, str) and default else default
-        # A field may not hide one of pydantic's own names; `Option.key` drops the underscore again.
-        field = name.strip("_") + ("_" if hasattr(_DerivedSettings, name) else "")
-        positional = parameter.kind is inspect.Parameter.POSITIONAL_ONLY
-        arguments.append(_Argument(name, field, positional, hidden))
-        fields[field] = (annotation, default)
-    return arguments, create_model(f"{title}Settings", __base__=_DerivedSettings, **fields)
-
-
-def _parameters(create: Callable[..., Any]) -> dict[str, inspect.Parameter]:
-    """The parameters of a signature, including those behind its `**kwargs` if they can be known."""
-    own = _signature(create)
-    if all(parameter.kind is not inspect.Parameter.VAR_KEYWORD for parameter in own.values()):
-        return own
-    backend = getattr(create, "__self__", None)
-    behind = _signature(backend) if isinstance(backend, type) else {}
-    named = {
-        name: parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-        for name, parameter in behind.items()
-        if parameter.kind not in _VARIADIC and name not in own
-    }
-    if not all(_is_plain(parameter) for parameter in named.values()):
-        return own  # the class takes an object that `create` opens
-    # `create` may supply the parameters of the class itself, so they are never required.
-    optional = {
-        name: parameter.replace(default=None) if parameter.default is parameter.empty else parameter
-        for name, parameter in named.items()
-    }
-    return own | optional
-
-
-def _signature(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
-    try:
-        return dict(inspect.signature(function, eval_str=True).parameters)
-    except NameError:  # an annotation that only a type checker can resolve
-        return dict(inspect.signature(function).parameters)
-
-
-def _is_plain(parameter: inspect.Parameter) -> bool:
-    """Whether a command-line option can set the parameter, as far as the signature tells."""
-    annotation, default = parameter.annotation, parameter.default
-    if default is None and annotation is parameter.empty:
-        return True
-    kinds = get_args(annotation) or (annotation,)
-    plain = all(kind in (str, int, float, bool, Path, None, type(None)) for kind in kinds)
-    return plain or isinstance(default, (str, int, float, bool))
-
-
-def _annotation(parameter: inspect.Parameter) -> Any:
-    annotation, default = parameter.annotation, parameter.default
-    without = annotation is inspect.Parameter.empty or isinstance(annotation, str)
-    if default is None:
-        return Any if without else annotation | None
-    if without:
-        known = isinstance(default, (str, int, float, bool))
-        return type(default) if known else Any
-    return annotation
-
-
-def _call(arguments: list[_Argument], chosen: BackendSettings) -> tuple[list[Any], dict[str, Any]]:
-    """The arguments for the class; one that is not set takes the default of the signature."""
-    positional: list[Any] = []
-    named: dict[str, Any] = {}
-    for argument in arguments:
-        value = getattr(chosen, argument.field)
-        if argument.hidden and isinstance(value, SecretStr):
-            value = value.get_secret_value()
-        if argument.positional:
-            positional.append(value)
-        elif argument.field in chosen.model_fields_set:
-            named[argument.name] = value
-    return positional, named

@@ -1,4 +1,4 @@
-"""Opening graph files, compressed or not, copies of pipes, and messages for their faults."""
+"""Opening graph files, compressed or not, and messages for their faults."""
 
 from __future__ import annotations
 
@@ -6,21 +6,19 @@ import gzip
 import importlib
 import importlib.util
 import io
-import os
-import shutil
+import re
 import stat
 import sys
-import tempfile
-import weakref
 import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, TypeVar
 from weakref import WeakSet
 
 from bfsql.errors import SourceError, system_reason
+from bfsql.models.json_values import is_text
 
 _T = TypeVar("_T")
 
@@ -110,7 +108,7 @@ class ReadSoFar:
     """How much of some files has been read, in bytes as they are on disk.
 
     Args:
-        paths: Files, and folders of files; if one is a pipe, the share is unknown.
+        paths: Files, and folders of files.
     """
 
     def __init__(self, paths: Iterable[Path]) -> None:
@@ -210,111 +208,13 @@ def check_library(path: Path, what: str, module: str, extra: str) -> None:
         )
 
 
-# --- pipes: their content is copied, since it is read twice ---
-
-
-STANDARD_INPUT = Path("-")
-"""The path that means standard input."""
-_GB = 1 << 30
-_GZIP = b"\x1f\x8b"
-_ZSTD = b"\x28\xb5\x2f\xfd"
-
-
-def name_of(path: Path) -> str:
-    """The name of a path in messages."""
-    return "standard input" if path == STANDARD_INPUT else str(path)
-
-
-def is_pipe(path: Path) -> bool:
-    """Whether a path is standard input, or can be read only once, as a FIFO can."""
-    if path == STANDARD_INPUT:
-        return True
-    try:
-        mode = path.stat().st_mode
-    except (OSError, ValueError):
-        return False
-    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or stat.S_ISCHR(mode)
-
-
-class Copy:
-    """A temporary file with the whole content of a pipe; removed together with this object.
-
-    Args:
-        pipe: The pipe to copy.
+def sql_path(path: Path) -> str:
+    """A path as a literal of DuckDB, for which some characters form patterns unless in brackets.
 
     Raises:
-        SourceError: The pipe was empty, it cannot be read, or there is no room for the copy.
+        SourceError: DuckDB takes no path that is not text.
     """
-
-    def __init__(self, pipe: Path) -> None:
-        folder = Path(tempfile.mkdtemp(prefix="bfsql-"))
-        self.close = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
-        """Removes the file."""
-        self.path = folder / "input"
-        try:
-            with _opened(pipe) as stream, self.path.open("wb") as copy:
-                _check_device(pipe, stream)
-                _copy(pipe, stream, copy, folder.parent)
-            with self.path.open("rb") as copy:
-                head = copy.read(len(_ZSTD))
-        except (OSError, SourceError) as error:
-            self.close()
-            if isinstance(error, SourceError):
-                raise
-            reason = f"cannot be copied to {folder.parent}: {system_reason(error)}"
-            raise SourceError(name_of(pipe), reason) from error
-        if not head:
-            reason = "it was empty; did the command that writes to it fail?"
-            raise SourceError(name_of(pipe), reason)
-        if head.startswith(_GZIP):
-            self.path = self.path.rename(folder / "input.gz")
-        elif head == _ZSTD:
-            self.path = self.path.rename(folder / "input.zst")
-
-
-def _opened(pipe: Path) -> AbstractContextManager[BinaryIO]:
-    if pipe != STANDARD_INPUT:
-        return pipe.open("rb")
-    with suppress(AttributeError):
-        return nullcontext(sys.stdin.buffer)  # remains open
-    raise SourceError("standard input", "is closed; name a file instead")
-
-
-def _check_device(pipe: Path, stream: BinaryIO) -> None:
-    """Check that the stream can end: of the character devices, terminals and the null device can.
-
-    Raises:
-        SourceError: It is another character device, such as /dev/zero.
-    """
-    try:
-        status = os.fstat(stream.fileno())
-    except io.UnsupportedOperation:  # a stream in memory
-        return
-    if not stat.S_ISCHR(status.st_mode) or stream.isatty():
-        return
-    if status.st_rdev != Path(os.devnull).stat().st_rdev:
-        reason = "this is a character device, which may never end; name a file or a pipe"
-        raise SourceError(name_of(pipe), reason)
-
-
-def _copy(pipe: Path, stream: BinaryIO, copy: BinaryIO, folder: Path) -> None:
-    """Copy the stream, and stop when the disk fills up.
-
-    Raises:
-        SourceError: Less than a tenth of the disk, or less than 1 GB, is left.
-    """
-    size = 0
-    while chunk := stream.read(1 << 20):
-        copy.write(chunk)
-        size += len(chunk)
-        # Every 64 MB; a smaller copy is made on a full disk, too.
-        if size % (1 << 26) < len(chunk):
-            disk = shutil.disk_usage(folder)
-            # A tenth of the disk is not filled with a copy.
-            if disk.free < max(disk.total // 10, _GB):
-                raise SourceError(
-                    name_of(pipe),
-                    f"was copied to {folder} until, after {size / _GB:.1f} GB, less than a tenth "
-                    "of the disk or less than 1 GB was left, and the copy was removed; save the "
-                    "data as a file and load that, or set TMPDIR to a folder with more space",
-                )
+    text = str(path)
+    if not is_text(text):
+        raise SourceError(path, "its path contains bytes that are not text; rename it")
+    return "'" + re.sub(r"[\[*?]", r"[\g<0>]", text).replace("'", "''") + "'"

@@ -1,21 +1,14 @@
-"""Tables without a header: how they are recognised, and what their columns are.
-
-An adjacency list is one, too: a line for each node, with its id and the ids of its neighbours.
-"""
+"""Tables without a header: how they are recognised, and what their columns are."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
 from pathlib import Path
 
 from bfsql.errors import SourceError
-from bfsql.models.load import SourceAccount
-from bfsql.models.records import EdgeRecord, GraphStream, NodeRecord
-from bfsql.sources.fields import identifier, records, value_of
-from bfsql.sources.headers import EdgeColumns, columns_of, listed, named_columns, names_columns
+from bfsql.sources.fields import value_of
+from bfsql.sources.headers import listed, names_columns
 from bfsql.sources.options import SourceOptions
-from bfsql.sources.rows import Dialect, rows_of
 
 RECURRENCE = 1_000
 """Number of rows among which the cells of the first one are looked for."""
@@ -28,8 +21,8 @@ def first_row(
 ) -> tuple[list[str] | None, str]:
     """Whether the first row of a table is data, and what its columns are in this case.
 
-    Without an option, it is data if it has two or three cells, none of them a usual name of a
-    column, and they are numbers or occur further down.
+    Without an option, it is data if it has two or three cells as most other rows have, none of them
+    empty or a usual name of a column, and they are numbers or occur further down.
 
     Args:
         path: The file, for the error message.
@@ -64,45 +57,11 @@ def first_row(
             "looks like data: if it is, add --no-header"
         )
         return None, note if _recurs(first, rows) else ""
-    if len(first) in EDGE_LISTS and rows and looks_like_data(first, rows):
+    is_even = all(first) and 2 * sum(len(row) == len(first) for row in rows) > len(rows)
+    if len(first) in EDGE_LISTS and is_even and looks_like_data(first, rows):
         names = _names(first, rows, options)
         return _numbered(names), _note(names)
     return None, ""
-
-
-def check_first(
-    path: Path, first: Sequence[str], rows: Sequence[Sequence[str]], options: SourceOptions
-) -> None:
-    """Check that a table begins with a row that is not empty, and is not an adjacency matrix.
-
-    Args:
-        path: The file, for the error message.
-        first: The first row.
-        rows: The first rows after it.
-        options: Those that name columns; with one of them a matrix is a table.
-
-    Raises:
-        SourceError: It is one of these.
-    """
-    if not any(first):
-        reason = "the first line of a table has to name its columns, but here it is empty"
-        raise SourceError(path, reason)
-    labels, body = [row[0] for row in rows], {cell for row in rows for cell in row[1:]}
-    is_square = {len(row) for row in (first, *rows)} == {len(rows) + 1}
-    header: int | None = None
-    if not (is_square and len(first) > 2 and {*first, *labels, *body} == {"0", "1"}):
-        header = 0
-        is_square = len(labels) > 1 and labels == first[1:][: len(labels)]
-        is_square = is_square and all(map(_is_number, body - {""}))
-    if is_square and not (options.columns or named_columns(options)):
-        frame = f"pandas.read_csv(FILE, index_col={header}, header={header})"
-        raise SourceError(
-            path,
-            "looks like an adjacency matrix, which is not read: in Python, "
-            f"networkx.write_graphml(networkx.from_pandas_adjacency({frame}, "
-            "networkx.DiGraph), 'graph.graphml'); if it is a table, name its columns, as in "
-            "--id-column 1",
-        )
 
 
 def becomes_of(first: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -162,43 +121,3 @@ def _names(
     if third < second:
         return ["subject", "object", "predicate"]
     return ["subject", "predicate", "object"]
-
-
-def is_adjacency_list(rows: Sequence[Sequence[str]], options: SourceOptions) -> bool:
-    """Whether rows are those of an adjacency list.
-
-    They have different numbers of cells, none of them empty; each begins with another id, and at
-    least half of these ids are also neighbours or at least half of the neighbours begin a row.
-    They are a table if the first row names a column, or the options name all or say it is data.
-    """
-    widths = {len(row) for row in rows}
-    first = {row[0] for row in rows if row}
-    others = {cell for row in rows for cell in row[1:]}
-    ends = min(EDGE_LISTS)
-    if len(widths) < ends or max(widths) <= ends or len(first) < len(rows):
-        return False
-    if options.no_header or options.columns or names_columns(rows[0], options):
-        return False
-    common = len(first & others)
-    return all(chain.from_iterable(rows)) and 2 * common >= min(len(first), len(others))
-
-
-def open_adjacency_list(
-    path: Path, encoding: str, dialect: Dialect, options: SourceOptions, account: SourceAccount
-) -> GraphStream:
-    """The edges of each node to its neighbours, and the nodes without any."""
-    account.encoding, account.separator = encoding, dialect.separator
-    account.note(
-        "read as an adjacency list: each line is a node and those to which its edges go; if the "
-        "cells are something else, name all of them, as in --columns subject,predicate,object"
-    )
-    columns = columns_of(path, ["subject", "object"], options)
-    assert isinstance(columns, EdgeColumns)
-
-    def make(cells: Sequence[str]) -> list[NodeRecord | EdgeRecord]:
-        first, *others = (cell.strip() for cell in cells)
-        if any(others):
-            return [columns.record_of((first, None, one), {}) for one in others if one]
-        return [NodeRecord(columns.subject_group + identifier(first, "node"), options.default_type)]
-
-    return records(path, rows_of(path, encoding, dialect), make)

@@ -3,25 +3,17 @@
 | form | what it has |
 |---|---|
 | networkx node-link | lists `nodes` and `links` or `edges`, as with D3, vis.js and graphology |
-| networkx adjacency | lists `nodes` and `adjacency`, the neighbours of each node |
 | Cytoscape | `elements`: lists `nodes` and `edges`, or one list, possibly without `elements` |
 | a list of objects | the rows of a table of nodes or of edges |
-| OBO Graphs, as ROBOT writes them | `graphs`: lists `nodes`, `edges`, `logicalDefinitionAxioms` |
 
-Undirected edges retain the direction in which they are written; adjacency lists them at both ends,
-but they are read once. Numbers that count the parallel edges of a multigraph are left out.
-
-Of an ontology in OBO Graphs, nodes have their `lbl` as name; the predicate of an edge is `is_a`, or
-the label of its property with `_` for blanks; a logical definition gives the class that is defined
-edges `is_a`, and one for each restriction. Its ids are shortened by prefixes as those of RDF are.
+Undirected edges retain the direction in which they are written. Numbers that count the parallel
+edges of a multigraph are left out.
 """
 
 from __future__ import annotations
 
 import json
-import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -31,11 +23,10 @@ from pydantic_core import from_json
 
 from bfsql.errors import SourceError
 from bfsql.models.load import SourceAccount
-from bfsql.models.rdf import Prefixes
-from bfsql.models.records import EdgeRecord, GraphRecord, GraphStream, NodeRecord
+from bfsql.models.records import GraphStream
 from bfsql.sources import headers
-from bfsql.sources.attributes import OBJECT, SUBJECT, Attributes
-from bfsql.sources.fields import Unusable, excerpt, identifier, json_objects, records, sound_record
+from bfsql.sources.attributes import Attributes
+from bfsql.sources.fields import Unusable, excerpt, json_objects, records, sound_record
 from bfsql.sources.headers import FALLBACK_IDS, Names, NodeColumns, ObjectTable
 from bfsql.sources.id_columns import with_unique_ids
 from bfsql.sources.json_records import JsonObject, keys_of, lifted, object_table
@@ -43,13 +34,11 @@ from bfsql.sources.options import SourceOptions
 from bfsql.sources.text import beginning, encoding_of, whole_text
 
 _FORMS = (
-    "networkx node-link (a list 'nodes' and a list 'links' or 'edges'), networkx adjacency (a "
-    "list 'nodes' and a list 'adjacency'), Cytoscape ('elements'), and a list of objects, each "
-    "of them a node or each an edge. For one object per line, name the format jsonl; for "
-    "JSON-LD, jsonld"
+    "networkx node-link (a list 'nodes' and a list 'links' or 'edges': networkx.node_link_data), "
+    "Cytoscape ('elements'), and a list of objects, each of them a node or each an edge. For one "
+    "object per line, name the format jsonl; for JSON-LD, jsonld; for OBO Graphs, robot convert "
+    "--input FILE --output graph.owl"
 )
-_OBO = re.compile(r'\s*\{\s*"graphs"\s*:\s*\[')
-_AXIOMS = ("equivalentNodesSets", "domainRangeAxioms", "propertyChainAxioms")
 _MIXED = (("entities", "relations"), ("nodes", "rels"), ("objects",))
 """Keys of the lists of nodes and of edges as the MCP memory server, APOC and STIX write them."""
 
@@ -60,7 +49,7 @@ class _Graph:
 
     form: str
     nodes: Sequence[Any]
-    edges: Iterable[tuple[str, Any]]
+    edges: Sequence[tuple[str, Any]]
     """The items, each with a phrase for its place in the file."""
     id: str
     """Key of a node's id."""
@@ -148,12 +137,10 @@ def _recognised(document: Any, options: SourceOptions) -> _Graph | None:
         items = [item for item in document if isinstance(item, dict)]
         if items and all(isinstance(item.get("data"), dict) for item in items):
             return _cytoscape(document)
-    if not isinstance(document, dict):
+    if not isinstance(document, dict) or isinstance(document.get("adjacency"), list):
         return None
     if isinstance(document.get("elements"), dict | list):
         return _cytoscape(document["elements"])
-    if isinstance(document.get("adjacency"), list) and isinstance(document.get("nodes"), list):
-        return _adjacency(document)
     if any(isinstance(document.get(key), list) for key in ("nodes", "links", "edges")):
         return _node_link(document, options)
     return None
@@ -181,29 +168,6 @@ def _node_link(document: JsonObject, options: SourceOptions) -> _Graph:
 
 def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
-
-
-def _adjacency(document: JsonObject) -> _Graph:
-    edges = _neighbours(document)
-    return _Graph("networkx adjacency", document["nodes"], edges, "id", (SUBJECT, OBJECT))
-
-
-def _neighbours(document: JsonObject) -> Iterator[tuple[str, Any]]:
-    ids = [node.get("id") if isinstance(node, dict) else None for node in document["nodes"]]
-    places = {str(id_): place for place, id_ in reversed(list(enumerate(ids)))}
-    twice = document.get("directed") is False
-    for place, neighbours in enumerate(document["adjacency"]):
-        where = f"item {place + 1} of 'adjacency'"
-        if place >= len(ids) or not isinstance(neighbours, list):
-            reason = "is not a list" if place < len(ids) else "does not belong to a node"
-            yield where, Unusable(reason)
-            continue
-        for neighbour in neighbours:
-            if not isinstance(neighbour, dict):
-                yield where, neighbour
-            elif not twice or places.get(str(neighbour.get("id")), place) >= place:
-                rest = _without(neighbour, "id")
-                yield where, {**rest, SUBJECT: ids[place], OBJECT: neighbour.get("id")}
 
 
 def _cytoscape(elements: Any) -> _Graph:
@@ -276,7 +240,7 @@ def _placed(
 
 def _resolved(graph: _Graph, account: SourceAccount) -> _Graph:
     """The graph; ends given as positions in the list of nodes are replaced by ids."""
-    if not isinstance(graph.edges, list) or not graph.edges:
+    if not graph.edges:
         return graph
     size = len(graph.nodes)
     edges = [(place, edge) for place, edge in graph.edges if isinstance(edge, dict)]
@@ -303,109 +267,3 @@ def _usual(names: Names, default: str, items: Sequence[Any]) -> str:
 
 def _without(item: Any, key: str) -> Any:
     return {k: v for k, v in item.items() if k != key} if isinstance(item, dict) else item
-
-
-# --- OBO Graphs ---
-
-
-def is_obo_graphs(text: str) -> bool:
-    """Whether a file begins like one of OBO Graphs."""
-    return _OBO.match(text) is not None and '"lbl"' in text
-
-
-def open_obo_graphs(path: Path, options: SourceOptions, account: SourceAccount) -> GraphStream:
-    """The nodes, then the edges, of each graph in the file.
-
-    Raises:
-        SourceError: The file is not JSON, or has no graphs; raised with the first record.
-    """
-    document, _ = read_document(path, options, account)
-    graphs = document.get("graphs") if isinstance(document, dict) else None
-    if not isinstance(graphs, list):
-        raise SourceError(path, "has no list 'graphs', as a file of OBO Graphs has")
-    short = Prefixes(options.prefixes or {}).short
-    lost = Counter[str]()
-    for graph in graphs if all(isinstance(one, dict) for one in graphs) else ():
-        lost.update({axiom: len(_list(graph.get(axiom))) for axiom in _AXIOMS})
-        yield from map(sound_record, _OboGraph(graph, short, options).records(path))
-    for axiom, number in lost.items():
-        if number:
-            account.note(f"{number:,} {axiom} were left out")
-
-
-class _OboGraph:
-    """One graph of a file; `short` shortens its ids."""
-
-    def __init__(self, graph: dict[str, Any], short: Any, options: SourceOptions) -> None:
-        self._graph = graph
-        self._short = short
-        self._options = options
-        self._labels = {
-            node.get("id"): str(node["lbl"]).replace(" ", "_")
-            for node in _list(graph.get("nodes"))
-            if isinstance(node, dict) and node.get("type") == "PROPERTY" and node.get("lbl")
-        }
-
-    def records(self, path: Path) -> GraphStream:
-        """The records of the graph."""
-        makers = {
-            "nodes": self._node,
-            "edges": self._edge,
-            "logicalDefinitionAxioms": self._definition,
-        }
-        for key, make in makers.items():
-            items = enumerate(_list(self._graph.get(key)), 1)
-            placed = ((f"item {number} of '{key}'", item) for number, item in items)
-            yield from records(path, json_objects(placed), make)
-
-    def _node(self, node: dict[str, Any]) -> Iterable[GraphRecord]:
-        meta: Any = node.get("meta")
-        meta = meta if isinstance(meta, dict) else {}
-        metadata: dict[str, Any] = {
-            "name": node.get("lbl"),
-            "synonyms": sorted({*_texts(meta.get("synonyms"))}),
-            "definition": next(iter(_texts([meta.get("definition")])), None),
-            "xrefs": _texts(meta.get("xrefs")),
-            "subsets": [self._short(one) for one in _list(meta.get("subsets"))],
-            "comments": _list(meta.get("comments")),
-            "deprecated": meta.get("deprecated"),
-        }
-        for value in _list(meta.get("basicPropertyValues")):
-            if isinstance(value, dict) and isinstance(value.get("pred"), str):
-                metadata.setdefault(self._short(value["pred"]), []).append(value.get("val"))
-        metadata = {
-            key: value if key == "synonyms" or len(items) > 1 else items[0]
-            for key, value in metadata.items()
-            if (items := value if isinstance(value, list) else [value]) not in ([], [None], [""])
-        }
-        type_ = str(node.get("type") or "").capitalize() or self._options.default_type
-        yield NodeRecord(self._id(node, "id"), type_, metadata)
-
-    def _edge(self, edge: dict[str, Any]) -> Iterable[GraphRecord]:
-        predicate = identifier(edge.get("pred"), "pred")
-        yield EdgeRecord(self._id(edge, "sub"), self._predicate(predicate), self._id(edge, "obj"))
-
-    def _definition(self, axiom: dict[str, Any]) -> Iterator[GraphRecord]:
-        defined = self._id(axiom, "definedClassId")
-        for genus in _list(axiom.get("genusIds")):
-            yield EdgeRecord(defined, "is_a", self._short(identifier(genus, "genusIds")))
-        parts = (("a restriction", part) for part in _list(axiom.get("restrictions")))
-        for place, part in json_objects(parts):
-            if isinstance(part, Unusable):
-                raise Unusable(f"{place} {part}")
-            predicate = self._predicate(identifier(part.get("propertyId"), "propertyId"))
-            yield EdgeRecord(defined, predicate, self._id(part, "fillerId"))
-
-    def _id(self, item: dict[str, Any], key: str) -> str:
-        return str(self._short(identifier(item.get(key), key)))
-
-    def _predicate(self, predicate: str) -> str:
-        if ":" not in predicate:
-            return predicate
-        return self._labels.get(predicate) or str(self._short(predicate))
-
-
-def _texts(values: Any) -> list[str]:
-    """The values of a list of objects, such as synonyms."""
-    found = (one.get("val") for one in _list(values) if isinstance(one, dict))
-    return [text for text in found if isinstance(text, str)]

@@ -13,20 +13,14 @@ from typing import Any, NamedTuple
 from bfsql.errors import SourceError
 from bfsql.models.load import SourceAccount
 from bfsql.models.records import EdgeRecord, EvidenceRecord, GraphStream, NodeRecord, Refusal
-from bfsql.sources.files import Copy, Stamp, check_unchanged, faults_of, is_pipe, name_of, stamp
+from bfsql.sources.files import Stamp, check_unchanged, faults_of, stamp
 from bfsql.sources.headers import EdgeColumns, has_column, listed, named_columns
 from bfsql.sources.id_columns import TypedEnds, reference_edges, typed_ends, with_unique_ids
 from bfsql.sources.keys import TableReading
 from bfsql.sources.options import EDGE_OPTIONS, NO_OPTIONS, NODE_OPTIONS, SourceOptions, option_of
 from bfsql.sources.parquet import ParquetTable
 from bfsql.sources.rdf import RdfStream, prefixes_of, read_together
-from bfsql.sources.registry import (
-    format_of,
-    format_of_pipe,
-    graph_files,
-    known_formats,
-    note_on_name,
-)
+from bfsql.sources.registry import format_of, graph_files, known_formats, note_on_name
 from bfsql.sources.related_tables import RelatedTables, related_tables
 from bfsql.sources.tables import AnyTable, Head, head_of, open_table
 
@@ -99,8 +93,7 @@ def open_sources(
     At least one of the tables must have each column that the options name.
     RDF files share their prefixes, so that an IRI has the same id in all of them.
     A file with only a header in neo4j-admin's form provides the header of the
-    following tables without one. Input from standard input (`-`) or another
-    pipe is first copied to a temporary file.
+    following tables without one.
 
     Args:
         paths: Files and bundle folders, of the same or of different formats.
@@ -164,11 +157,10 @@ def _source(
     options = options.of_file(source.path.name)
     references = reference_edges(opened, account, options)
     ends = typed_ends(opened, account, options, alone=alone)
-    again = references is not None or ends is not None
     return Source(
         account,
-        _read(source, with_unique_ids(opened), account, again=again),
-        opened if source.copy is None else None,
+        _read(source, with_unique_ids(opened), account),
+        opened,
         source.stamp,
         source.origin,
         None if references is None else _read(source, references, account),
@@ -187,7 +179,7 @@ def _related(tables: RelatedTables) -> list[Source]:
             account.note("left out")
             sources.append(Source(account, iter(()), origin=path, reading=one))
             continue
-        given = _Input(path, account.name, kind, stamp(path), None, path)
+        given = _Input(path, account.name, kind, stamp(path), path)
         table = tables.table(one, account)
         records = _read(given, table.records(), account)
         sources.append(Source(account, records, table, given.stamp, path, reading=one))
@@ -200,14 +192,12 @@ class _Input(NamedTuple):
     """An input to be read."""
 
     path: Path
-    """The path of the file, or of the copy."""
+    """The path of the file or folder."""
     name: str
     """The name of the input in messages."""
     format: str
     stamp: Stamp | None
     """The stamp of a file before reading."""
-    copy: Copy | None
-    """The copy of a pipe."""
     origin: Path
     """The path by which it was given."""
     notes: tuple[str, ...] = ()
@@ -223,17 +213,12 @@ def _inputs(path: Path, options: SourceOptions, errors: _Errors) -> Iterator[_In
     files, notes = inside or ([path], ())
     for file in files:
         with errors.of(file):
-            if is_pipe(file):
-                format_ = format_of_pipe(file, options.format)
-                copy = Copy(file)
-                yield _Input(copy.path, name_of(file), format_, None, copy, path)
-            else:
-                format_ = format_of(file, options.format)
-                with faults_of(file):
-                    before = stamp(file) if file.is_file() else None
-                if options.format is None:
-                    notes = (*notes, *note_on_name(file, format_))
-                yield _Input(file, str(file), format_, before, None, path, notes)
+            format_ = format_of(file, options.format)
+            with faults_of(file):
+                before = stamp(file) if file.is_file() else None
+            if options.format is None:
+                notes = (*notes, *note_on_name(file, format_))
+            yield _Input(file, str(file), format_, before, path, notes)
         notes = ()
 
 
@@ -251,7 +236,7 @@ class _Errors:
     def of(self, source: _Input | Path) -> Iterator[None]:
         """Keep an error that is raised."""
         try:
-            with _faults(source) if isinstance(source, _Input) else nullcontext():
+            with faults_of(source.path) if isinstance(source, _Input) else nullcontext():
                 yield
         except SourceError as error:
             self.found.setdefault(str(source.path if isinstance(source, _Input) else source), error)
@@ -270,24 +255,9 @@ class _Errors:
             raise SourceError(first.path, reasons, first.line)
 
 
-@contextmanager
-def _faults(source: _Input) -> Iterator[None]:
-    """Like `faults_of`, but with the name of the original input."""
-    try:
-        with faults_of(source.path):
-            yield
-    except SourceError as error:
-        if source.copy is None or error.path != source.path:
-            raise
-        reason = error.reason.replace(f"{source.path.name}=", "")
-        raise SourceError(source.name, reason, error.line) from error
-
-
-def _read(
-    source: _Input, records: GraphStream, account: SourceAccount, *, again: bool = False
-) -> GraphStream:
-    """The records, counted; the copy of a pipe is removed unless it is read again."""
-    with _faults(source):
+def _read(source: _Input, records: GraphStream, account: SourceAccount) -> GraphStream:
+    """The records, counted."""
+    with faults_of(source.path):
         for record in records:
             match record:
                 case NodeRecord():
@@ -298,14 +268,10 @@ def _read(
                     account.evidence += 1
                 case Refusal():
                     account.refused += 1
-                    if source.copy is not None:
-                        record = replace(record, path=source.name)  # noqa: PLW2901
             yield record
         if source.stamp is not None:
             check_unchanged([(source.path, source.stamp)])
     account.note_empty_texts()
-    if source.copy is not None and not again:
-        source.copy.close()
 
 
 def _heads(inputs: Sequence[_Input], options: SourceOptions, errors: _Errors) -> dict[Path, Head]:
@@ -416,7 +382,7 @@ def _prefixes(inputs: Sequence[_Input], options: SourceOptions) -> dict[str, str
     found = dict(options.prefixes or {})
     for given in inputs:
         if given.format in RDF:
-            with _faults(given):
+            with faults_of(given.path):
                 declared = prefixes_of(given.path, given.format, options.encoding)
             found |= {prefix: declared[prefix] for prefix in declared if prefix not in found}
     return found

@@ -14,9 +14,9 @@ from bfsql.errors import SourceError
 from bfsql.models.load import SourceAccount
 from bfsql.models.records import GraphStream
 from bfsql.plugins.distributions import Installed, PluginState, plugins_of
-from bfsql.sources.files import PACKED, STANDARD_INPUT, faults_of, name_of
+from bfsql.sources.files import PACKED, faults_of
 from bfsql.sources.headers import listed
-from bfsql.sources.json_graphs import is_obo_graphs, open_json, open_obo_graphs
+from bfsql.sources.json_graphs import open_json
 from bfsql.sources.json_ld_guard import is_json_ld
 from bfsql.sources.json_records import is_lines
 from bfsql.sources.kgraph import open_bundle
@@ -107,12 +107,12 @@ FORMATS: dict[str, Format] = {
     "graphrag": Format(
         "Microsoft GraphRAG's output: a folder with entities.parquet, ...",
         open_graphrag,
-        folder=("entities.parquet", "create_final_entities.parquet"),
+        folder=("entities.parquet",),
         loses="communities, reports, covariates",
     ),
     "json": Format(
-        "a graph in one JSON value, read whole: networkx node-link or adjacency, Cytoscape, a list "
-        "of nodes or of edges",
+        "a graph in one JSON value, read whole: networkx node-link, Cytoscape, a list of nodes or "
+        "of edges",
         open_json,
         (".json", ".cyjs"),
         loses="of Cytoscape's elements everything but their data",
@@ -122,13 +122,6 @@ FORMATS: dict[str, Format] = {
         read_table,
         (".jsonl", ".ndjson", ".json"),
         sniff=is_lines,
-    ),
-    "obographs": Format(
-        "OBO Graphs, an ontology in one JSON value, read whole",
-        open_obo_graphs,
-        (".json",),
-        sniff=is_obo_graphs,
-        loses="axioms other than edges and logical definitions",
     ),
     "graphml": Format("GraphML", GraphML.read, (".graphml",), loses="hyperedges"),
     "gexf": Format("GEXF, as Gephi writes it", Gexf.read, (".gexf",), loses=_DRAWN),
@@ -237,7 +230,9 @@ def format_of(path: Path, named: str | None) -> str:
     try:
         if path.is_dir():
             return _format_of_folder(path, named, known)
-        if not path.exists():
+        if path == Path("-") or (path.exists() and not path.is_file()):
+            reason = "is a pipe or a device; save its content as a file, and load that"
+        elif not path.exists():
             reason = "there is no such file or folder; check the path"
     except OSError as error:
         raise SourceError(path, f"cannot be accessed: {error.strerror}") from error
@@ -246,23 +241,6 @@ def format_of(path: Path, named: str | None) -> str:
     if reason:
         raise SourceError(path, reason)
     return named or _format_of_file(path, known)
-
-
-def format_of_pipe(path: Path, named: str | None) -> str:
-    """Like `format_of`; standard input has no name that could identify its format.
-
-    Raises:
-        SourceError: The format is unknown, or is a folder format.
-    """
-    if path != STANDARD_INPUT:
-        return format_of(path, named)
-    single = [name for name, known in known_formats().items() if not known.folder]
-    if named in single:
-        return named
-    what = "no format is named"
-    if named is not None:
-        what = f"the format {named!r} is not for single files"
-    raise SourceError(name_of(path), f"{what}; name one with --format: {', '.join(single)}")
 
 
 def is_bundle(folder: Path) -> bool:
@@ -340,7 +318,7 @@ def format_by_content(path: Path, owner: str | None) -> str | None:
     """The format of a file by its content, if that is plain; or else the owner of its ending."""
     found = None
     with suppress(SourceError), faults_of(path):  # the reader reports the fault
-        found = _format_of_content(beginning(path)) if path.is_file() else None
+        found = _format_of_content(beginning(path))
     is_json = found == "jsonld" and owner in {"json", "jsonl"}
     return owner if found is None or is_json or owner in _SUPERSETS.get(found, ()) else found
 
@@ -369,9 +347,7 @@ def note_on_name(path: Path, name: str) -> tuple[str, ...]:
 
 
 def _recognised(path: Path, names: Iterable[str], known: Mapping[str, Format]) -> str | None:
-    """The last of the named formats that recognises a file; a pipe is not read."""
-    if not path.is_file():
-        return None
+    """The last of the named formats that recognises a file."""
     with faults_of(path):
         text = beginning(path)
     sniffs = {name: known[name].sniff for name in reversed([*names])}

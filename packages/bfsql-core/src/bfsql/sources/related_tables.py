@@ -22,7 +22,6 @@ from bfsql.models.json_values import iso_text, json_number
 from bfsql.models.load import ColumnAccount, SourceAccount
 from bfsql.models.records import EdgeRecord, GraphStream, NodeRecord
 from bfsql.sources.fields import Unusable, iso_moment, value_of
-from bfsql.sources.files import is_pipe
 from bfsql.sources.headerless import EDGE_LISTS
 from bfsql.sources.headers import (
     Columns,
@@ -35,7 +34,6 @@ from bfsql.sources.headers import (
 )
 from bfsql.sources.keys import Reference, TableReading, counts_rows, read_keys
 from bfsql.sources.options import EDGE_OPTIONS, NO_OPTIONS, NODE_OPTIONS, SourceOptions
-from bfsql.sources.parquet import graphrag_part
 from bfsql.sources.profiles import (
     MISSING,
     blocks_of,
@@ -351,7 +349,7 @@ def _table_files(paths: Sequence[Path]) -> tuple[list[Path], list[Path]]:
     for name, one in known_formats().items():
         graphs |= {*one.suffixes} if name not in _TABLES else set()
     for path in paths:
-        if is_pipe(path) or not path.exists() or (path.is_dir() and is_bundle(path)):
+        if not (path.is_file() or path.is_dir()) or (path.is_dir() and is_bundle(path)):
             return [], []
         for file in files_in(path) if path.is_dir() else [path]:
             ends = {end.lower() for end in file.suffixes}
@@ -372,10 +370,7 @@ def _is_table(file: Path) -> bool:
 def _has_own_form(tables: Sequence[RelationalTable], options: SourceOptions) -> bool:
     """Whether tables, without their keys, are already nodes and edges, or a single one nodes."""
     heads = [table.head for table in tables if isinstance(table, DelimitedTable)]
-    if any(head.is_adjacency_list or neo4j_columns(head.columns) for head in heads):
-        return True
-    parquet = [table for table in tables if table.path.suffix.lower() in _PARQUET]
-    if any(graphrag_part([column.name for column in table.columns]) for table in parquet):
+    if any(neo4j_columns(head.columns) for head in heads):
         return True
     if len(tables) == 1:
         return any(head.is_suspect for head in heads) or bool(_form(tables[0], options))

@@ -137,21 +137,6 @@ def _trimmed(cells: list[str] | Unusable) -> list[str] | Unusable:
     return cells if isinstance(cells, Unusable) else [cell.strip() for cell in cells]
 
 
-def lone_row(line: str, encoding: str, dialect: Dialect) -> list[str] | Unusable | None:
-    """The row of a single line, as `rows_of` returns it if no quote is open before the line.
-
-    Args:
-        line: The line with its end; it contains no carriage return before the end.
-        encoding: As `encoding_of` returns it.
-        dialect: How cells are written; blanks around them are part of them.
-
-    Returns:
-        Its cells, none for an empty line; or why it has none. None if a quote is open at its
-        end, so that the row may continue on the next line.
-    """
-    return _Rows(Path(), encoding, dialect).lone(line)
-
-
 class _Rows:
     """Lines that were read but are not rows yet, and the position of the first of them."""
 
@@ -209,15 +194,6 @@ class _Rows:
                 at += 1
         self._number += at
         self._lines = lines[at:]
-
-    def lone(self, line: str) -> list[str] | Unusable | None:
-        """See `lone_row`."""
-        self._dirty = True
-        try:
-            cells: list[str] = next(self._reader([line]))
-        except csv.Error as error:
-            return None if str(error) == _OPEN else self._alone(line)
-        return self._fault(cells)
 
     def _reader(self, lines: Sequence[str], *, strict: bool = True) -> Any:
         separator = self._dialect.separator

@@ -17,16 +17,7 @@ from bfsql.errors import SourceError
 from bfsql.models.load import ColumnAccount, SourceAccount
 from bfsql.models.records import EdgeRecord, GraphStream, NodeRecord
 from bfsql.sources.fields import Unusable, records, texts, value_of
-from bfsql.sources.headerless import (
-    EDGE_LISTS,
-    RECURRENCE,
-    becomes_of,
-    check_first,
-    first_row,
-    is_adjacency_list,
-    looks_like_data,
-    open_adjacency_list,
-)
+from bfsql.sources.headerless import EDGE_LISTS, RECURRENCE, becomes_of, first_row, looks_like_data
 from bfsql.sources.headers import (
     Columns,
     EdgeColumns,
@@ -69,8 +60,6 @@ class Head(NamedTuple):
     """The path of the file with the header."""
     is_suspect: bool = False
     """Whether the row that was taken as the header looks like data."""
-    is_adjacency_list: bool = False
-    """Whether it has no columns, because each line is a node and its neighbours."""
 
     @property
     def groups(self) -> set[str]:
@@ -99,8 +88,6 @@ def open_table(
         SourceError: The table lacks a required column.
     """
     account.encoding = head.encoding
-    if head.is_adjacency_list:
-        return open_adjacency_list(path, head.encoding, head.dialect, options, account)
     if not head.columns:
         return iter(())
     if account.format == "jsonl":
@@ -233,7 +220,9 @@ def head_of(
     names, *rows = _first_rows(path, encoding, dialect, _SAMPLE) or [[]]
     if len(rows) == _SAMPLE and len(names) in EDGE_LISTS:
         rows = _first_rows(path, encoding, dialect, RECURRENCE)[1:]
-    check_first(path, names, rows, options)
+    if not any(names):
+        reason = "the first line of a table has to name its columns, but here it is empty"
+        raise SourceError(path, reason)
     notes = list[str]()
     if any(name != name.strip() for name in names[1:]):
         dialect = dialect._replace(trim=True)
@@ -242,8 +231,6 @@ def head_of(
         notes = [f"blanks around cells are removed, because those of {column} begin with one"]
     if dialect.trim:
         names, *rows = [[cell.strip() for cell in cells] for cells in (names, *rows)]
-    if is_adjacency_list([names, *rows], options):
-        return Head([], encoding, [], dialect, is_adjacency_list=True)
     own_names, note = first_row(path, names, rows, options)
     notes += [note] * bool(note)
     if own_names is not None:

@@ -12,7 +12,6 @@ from bfsql_testing.conformance import (  # noqa: F401 - rules, and what `bfsql.c
     nodes,
     outlines,
     query_language,
-    ratelimit,
     records,
     report,
     search,
