@@ -60,6 +60,7 @@ KINDS = {
     "reification": (f"[] a rdf:Statement ; {PARTS} ; :since 2020 . :a :p :b .", LATE, []),
     "named reification": (f":r a rdf:Statement ; {PARTS} ; :since 2020 . :a :p :b .", LATE, []),
     "an axiom": (f"[] a owl:Axiom ; {AXIOM} ; :since 2020 . :a :p :b .", LATE, []),
+    "a singleton": (":a :p1 :b . :p1 rdf:singletonPropertyOf :p ; :since 2020 .", LATE, []),
     "without metadata": (":a :p :b ~ :r .", {}, []),
     "only quoted": ("<< :a :p :b >> :since 2020 .", None, [QUOTED.format(1)]),
     "a literal": (":a :q 1 {| :since 2020 |} .", None, [NO_EDGE.format(1)]),
@@ -117,6 +118,10 @@ QUOTE = "<< :a :p :b >> :since 2020 ."
             [QUOTE, ":a :p :b . :a :q :b .", QUOTE.replace("2020", "2021")],
             {":since": [2020, 2021], "multiplicity": 2},
         ),
+        "by a singleton, too": (
+            [":a :p :b .", ":a :p1 :b . :p1 rdf:singletonPropertyOf :p ; :since 2020 ."],
+            LATE,
+        ),
         "quoted in two files": ([QUOTE, QUOTE], None),
     },
 )
@@ -160,13 +165,13 @@ def test_the_order_of_a_file_does_not_matter(read):
         f"{e}r> {rdf}reifies> <<( {e}a> {e}p> {e}b> )>> .\n",
         f"{e}r> {e}since> {e}y> .\n",
         f"{e}a> {e}s> {e}b> .\n{e}a> {e}t> {e}b> .\n",
-        f"{e}r> {e}since> {e}z> .\n",
+        f"{e}s> {rdf}singletonPropertyOf> {e}p> .\n{e}s> {e}since> {e}z> .\n",
     )
     found = [
         edges_of(read("g.nt", "".join(order), prefixes={"": "http://e.org/"}))
         for order in permutations(lines)
     ]
-    assert found[0][":a", ":p", ":b"] == {":since": [":y", ":z"]}
+    assert found[0][":a", ":p", ":b"] == {":since": [":y", ":z"], "multiplicity": 2}
     assert all(one == found[0] for one in found)
 
 

@@ -166,7 +166,7 @@ def _records(path: Path, records: _Records) -> GraphStream:
         yield from records.ready
         records.ready.clear()
         blank.complete()
-        statements.complete()
+        yield from records.of_waiting()
         yield from records.of_blank_nodes(blank)
         yield from records.of_statements()
         yield from records.of_choices()
@@ -332,6 +332,15 @@ class _Records:
                 f"names are in the language {self.choices.languages()[0]} where there is one; "
                 "names in others are synonyms. --language selects languages"
             )
+
+    def of_waiting(self) -> GraphStream:
+        """The edges that waited, since they could have been statements about others."""
+        self.statements.complete()
+        for edge in self.statements.plain():
+            self.add(*edge)
+            yield from self.ready
+            self.ready.clear()
+        self.finish_node()  # one of these may be the type of a node
 
     def of_statements(self) -> GraphStream:
         """What statements of all files say about edges, and how often edges are stated again."""

@@ -5,6 +5,7 @@ r"""Statements about statements in RDF files.
 | `h rdf:reifies <<( s p o )>>`, in Turtle also `s p o {\| ... \|}` and `<< s p o >>` | `s p o` |
 | `h rdf:subject s ; rdf:predicate p ; rdf:object o` | `s p o` |
 | the same with `owl:annotatedSource`, `annotatedProperty`, `annotatedTarget` | `s p o` |
+| `h rdf:singletonPropertyOf p`, and `s h o` | `s p o`, in place of `s h o` |
 | `s p:P1 h`, `h ps:P1 o`, of Wikibase | `s wdt:P1 o` |
 
 What else is said of a handle is said of the edge, if a file of the load has the edge. A handle
@@ -13,7 +14,8 @@ Wikibase do not.
 
 Handles, and what blank ones say, wait in the temporary file of the blank nodes. If there are any,
 the file is read once more, for its edges and for what is said of handles with IRIs, since
-statements may come in any order.
+statements may come in any order. An edge whose predicate occurs for the first time waits, too:
+the predicate may turn out to be a singleton.
 """
 
 from __future__ import annotations
@@ -62,9 +64,9 @@ _PROPERTY = re.compile(
 _COMPONENT = re.compile(re.escape(_WIKIBASE) + "(?:rank|(?:time|quantity|geo)[A-Za-z]*)")
 """The predicates of ranks, and of the parts of complex values."""
 
-_NONE, _SUBJECT, _PREDICATE, _OBJECT, _REIFIES = range(5)
-"""What predicates mean here."""
-_TYPE, _CLAIM, _VALUE, _OF_NODE = range(5, 9)
+_NONE, _SUBJECT, _PREDICATE, _OBJECT, _REIFIES, _SINGLETON, _FIRST = range(7)
+"""What predicates mean here; the last occurs for the first time."""
+_TYPE, _CLAIM, _VALUE, _OF_NODE = range(7, 11)
 """The same in Wikibase: from an item to a statement node, from that to the value, all else."""
 _ROLES = {
     SUBJECT: _SUBJECT,
@@ -74,6 +76,7 @@ _ROLES = {
     f"{_OWL}annotatedProperty": _PREDICATE,
     f"{_OWL}annotatedTarget": _OBJECT,
     REIFIES: _REIFIES,
+    f"{WELL_KNOWN['rdf']}singletonPropertyOf": _SINGLETON,
     TYPE: _TYPE,
     REFERENCE: _OF_NODE,
 }
@@ -81,6 +84,7 @@ _ROLES = {
 _TABLES = """
 CREATE TABLE part (blank INTEGER, handle TEXT, role INTEGER, kind INTEGER, o TEXT);
 CREATE TABLE claim (n INTEGER PRIMARY KEY, blank INTEGER, handle TEXT, s TEXT, p TEXT, o TEXT);
+CREATE TABLE held (n INTEGER PRIMARY KEY, s TEXT, p TEXT, o TEXT);
 CREATE TABLE said (
     n INTEGER PRIMARY KEY, blank INTEGER, handle TEXT,
     p TEXT, kind INTEGER, o TEXT, language TEXT, datatype TEXT
@@ -96,11 +100,22 @@ CREATE TABLE repeated (s TEXT, p TEXT, o TEXT, n INTEGER, PRIMARY KEY (s, p, o))
 _INSERTS = {
     "part": "INSERT INTO part VALUES (?, ?, ?, ?, ?)",
     "claim": "INSERT INTO claim VALUES (NULL, ?, ?, ?, ?, ?)",
+    "held": "INSERT INTO held VALUES (NULL, ?, ?, ?)",
     "said": "INSERT INTO said VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)",
     "read": "INSERT INTO read VALUES (?, ?, ?, ?, ?, ?)",
     "stated": "INSERT INTO stated VALUES (?)",
     "again": "INSERT INTO again VALUES (?, ?, ?, ?)",
 }
+_SINGLE = """
+CREATE TABLE single AS
+SELECT held.p AS handle, min(held.s) AS s, min(part.o) AS p, min(held.o) AS o
+FROM held JOIN part ON handle = held.p AND role = 5 GROUP BY held.p
+HAVING count(DISTINCT held.n) = 1 AND min(part.o) = max(part.o);
+DELETE FROM held WHERE p IN (SELECT handle FROM single);
+DELETE FROM part WHERE role = 5 AND handle IN (SELECT handle FROM single);
+INSERT INTO claim SELECT NULL, 0, handle, s, p, o FROM single;
+INSERT OR IGNORE INTO fact SELECT s, p, o FROM single;
+"""
 _CLAIMS = """
 CREATE VIEW whole AS
 SELECT blank, handle, max(o) FILTER (WHERE role = 1) AS s, max(o) FILTER (WHERE role = 2) AS p,
@@ -190,8 +205,6 @@ class Statements:
             )
             return own and isinstance(subject, str) and _NODE.search(subject) is not None
         role = self._new_role(predicate) if role is None else role
-        if role == _NONE:
-            return False
         blank = isinstance(subject, BlankNode)
         handle = subject.name if isinstance(subject, BlankNode) else subject
         if isinstance(object_, tuple):
@@ -200,6 +213,13 @@ class Statements:
             self._put("part", blank, handle, role, *columns_of(object_)[:2])
         elif blank or role == _REIFIES:
             return False
+        elif role <= _FIRST:
+            if not (isinstance(object_, str) and subject and predicate and object_):
+                return False
+            if role == _FIRST:
+                self._put("held", subject, predicate, object_)
+            else:
+                self._put("part", blank, handle, role, 0, object_)
         else:
             return self._is_of_wikibase(role, handle, predicate, object_)
         return True
@@ -214,7 +234,7 @@ class Statements:
             self.roles.clear()
             self.roles.update(_ROLES)
         self.roles[predicate] = role
-        return role
+        return role or _FIRST
 
     def _is_of_wikibase(self, role: int, subject: str, predicate: str, object_: Object) -> bool:
         """Add a statement that describes a node of Wikibase; whether it is one."""
@@ -241,6 +261,7 @@ class Statements:
     def complete(self) -> None:
         """Find the statements and what is said of them, after the last statement of the file."""
         self.flush()
+        self.connection.executescript(_SINGLE)
         self.connection.executescript(_CLAIMS)
         if self._count("claim WHERE o IS NOT NULL"):
             for subject, predicate, object_ in self.again():
@@ -294,6 +315,12 @@ class Statements:
             role = self.roles.get(predicate, _NONE)
             if role == _NONE or (role > _TYPE and not _NODE.search(subject)):
                 yield subject, predicate, object_
+        yield from self.connection.execute("SELECT s, p, o FROM single")
+
+    def plain(self) -> Iterator[Triple]:
+        """The edges that waited, those of singletons with the property of these."""
+        yield from self.connection.execute("SELECT s, p, o FROM held ORDER BY n")
+        yield from self.connection.execute("SELECT s, p, o FROM single ORDER BY rowid")
 
     def descriptions(self) -> Iterator[Description]:
         """What is said of the edges of the file, by edge."""
@@ -313,7 +340,8 @@ class Statements:
 
     def left_out(self) -> tuple[int, int]:
         """How many statements are about no edge, and how many about one that the files lack."""
-        return self._count("claim WHERE o IS NULL"), self._count(_ONLY_QUOTED)
+        others = self._count("claim WHERE o IS NULL") + self._count("part WHERE role = 5")
+        return others, self._count(_ONLY_QUOTED)
 
     def _reference(self, name: str) -> dict[str, list[str | Literal]]:
         """What a reference of Wikibase says, at most a hundred values, as many may have it."""
