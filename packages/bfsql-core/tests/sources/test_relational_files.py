@@ -14,7 +14,7 @@ import duckdb
 import pytest
 
 from bfsql.errors import SourceError
-from bfsql.sources import workbook
+from bfsql.sources import database_files, workbook
 from bfsql.sources.relational import Column, ForeignKey, files_in, open_relational
 from bfsql_test_support.case_table import case_table
 from bfsql_test_support.northwind import northwind
@@ -83,14 +83,15 @@ CREATE TABLE search_terms (t);
 """
 
 
-def test_a_sqlite_file_has_its_declared_keys_and_types(tmp_path):
+def test_a_sqlite_file_has_its_declared_keys_types_and_views(tmp_path):
     path = database(tmp_path / "a.db", *SQLITE.split(";\n"))
     tables, rows = tables_of(path)
-    assert [*rows] == ["kinds", "parts", "empty", "search_terms"]
+    assert [*rows] == ["kinds", "parts", "empty", "doubled", "search_terms"]
     moment = dt.datetime(2020, 1, 1, 10)  # noqa: DTZ001 - the file has no zone
     first = (1, True, dt.date(2020, 2, 29), moment, 20, 1.25, {"a": [1]}, None, None, 2, "é")
     second = (2, 7, "12020-01-01", None, "soon", "n/a", "[", None, "text", 4, None)
     assert rows["kinds"] == [first, second]
+    assert rows["doubled"] == [(1, 2), (2, 4)]
     assert tables["kinds"].columns[5] == Column("price", "DECIMAL(9, 2)")
     assert tables["parts"].key == ("b", "a")
     assert tables["parts"].foreign_keys == [ForeignKey(("KINDS",), "kinds", ("k",))]
@@ -114,7 +115,7 @@ CREATE VIEW doubled AS SELECT i * 2 AS i FROM kinds;
 """
 
 
-def test_a_duckdb_file_has_its_types_and_schemas(tmp_path):
+def test_a_duckdb_file_has_its_types_schemas_and_views(tmp_path):
     path = database(tmp_path / "a.duckdb", *DUCKDB.split(";\n"))
     tables, rows = tables_of(path)
     (row,) = rows["kinds"]
@@ -123,21 +124,44 @@ def test_a_duckdb_file_has_its_types_and_schemas(tmp_path):
         *("290000-01-01", dt.datetime(2020, 1, 1, 8, tzinfo=dt.UTC)),
         *("00000000-0000-0000-0000-000000000001", "10:00:00", 2**127 - 1, [1]),
     )
+    assert rows["doubled"] == [(2,)]
     assert rows["other.kinds"] == []
     notes = " ".join(note for table in tables.values() for note in table.notes)
     assert "1 binary values of the column 'b' were left out" in notes
     assert [one.name for one in tmp_path.iterdir()] == ["a.duckdb"]
 
 
-@case_table("form", ["duckdb", "sqlite"])
-def test_views_are_left_out_and_noted(tmp_path, form):
+VIEWS = {
+    "endless": "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x FROM c) SELECT x FROM c",
+    "large": "SELECT count(*) AS n FROM t a, t b, t c, t d, t e, t f, t g, t h",
+    "broken": "SELECT * FROM nowhere",
+}
+
+
+@case_table(("form", "outside"), [("duckdb", "read_text"), ("sqlite", "readfile")])
+def test_a_view_that_reads_other_files_or_never_ends_is_left_out(
+    tmp_path, monkeypatch, form, outside
+):
+    monkeypatch.setattr(database_files, "VIEW_STEPS", 1_000_000)
+    monkeypatch.setattr(database_files, "VIEW_SECONDS", 0.2)
+    views = VIEWS | {"outside": f"SELECT * FROM {outside}('{__file__}')"}
     path = tmp_path / f"a.{form}"
-    endless = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x FROM c) SELECT x FROM c"
-    database(path, "CREATE TABLE t (a INT)", f"CREATE VIEW endless AS {endless}")
+    filled = "WITH RECURSIVE c(a) AS (SELECT 1 UNION ALL SELECT a + 1 FROM c WHERE a < 1000)"
+    database(path, f"CREATE TABLE t AS {filled} SELECT a FROM c")
+    for name, view in views.items():
+        if form == "sqlite" or name != "broken":  # DuckDB looks for what a view names
+            database(path, f"CREATE VIEW {name} AS {view}")
+        else:
+            database(path, "CREATE TABLE nowhere (a INT)", f"CREATE VIEW {name} AS {view}")
+            database(path, "DROP TABLE nowhere")
     tables, rows = tables_of(path)
     assert [*rows] == ["t"]
-    note = "the views endless were left out; save what is needed as a table"
-    assert tables["t"].notes == [note]
+    assert len(rows["t"]) == 1_000
+    reasons = {note.split("'")[1]: note for note in tables["t"].notes}
+    assert reasons.keys() == views.keys()
+    assert "not end" in reasons["endless"]
+    assert "not end" in reasons["large"]
+    assert [one.name for one in tmp_path.iterdir()] == [path.name]
 
 
 def test_a_workbook_has_a_table_for_each_sheet(tmp_path):

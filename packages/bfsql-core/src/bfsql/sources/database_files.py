@@ -1,9 +1,9 @@
-"""The tables of SQLite and DuckDB files, read-only and in one state.
+"""The tables and views of SQLite and DuckDB files, read-only and in one state.
 
 Values are what their columns declare: `BOOLEAN`, dates and times in ISO 8601 and `JSON` also in
 SQLite, which stores them as numbers and texts. What metadata has no type for is text, and blobs are
 left out and counted. A file may be a stranger's: nothing in it may write, load extensions or read
-other files, and its views, which repeat what tables have and may do anything, are left out.
+other files, and a view that fails or does not end when the file is opened is left out.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from functools import partial
 from itertools import groupby, repeat
 from operator import itemgetter
 from pathlib import Path
+from threading import Timer
 from typing import TYPE_CHECKING, Any
 from weakref import finalize
 
@@ -35,10 +36,13 @@ from bfsql.sources.relational import Column, FileTables, ForeignKey, RelationalT
 if TYPE_CHECKING:
     import duckdb
 
+VIEW_STEPS = 2_000_000_000
+"""Most steps of SQLite's machine that a view may take: about half a minute."""
+VIEW_SECONDS = 30.0
+"""Most seconds that a view of DuckDB may take, which counts no steps."""
+
 Batches = Iterator[list[tuple[Any, ...]]]
 _STEPS = 10_000
-_MOST_STEPS = 2_000_000_000
-"""Most steps of SQLite's machine that a query of the schema may take: about half a minute."""
 _READY = frozenset({str, int, float, bool, type(None), Decimal, dt.date, dt.datetime})
 _NO_BLOB = "CASE typeof({0}) WHEN 'blob' THEN x'' ELSE {0} END"
 """A value of SQLite, without reading a blob, which is left out."""
@@ -138,11 +142,6 @@ def _plain(value: Any) -> Any:
     return value if type(value) in _READY else str(value)
 
 
-def _note_views(names: Sequence[str], remarks: list[str]) -> None:
-    if names:
-        remarks.append(f"the views {listed(names)} were left out; save what is needed as a table")
-
-
 def _quoted(name: str) -> str:
     return '"{}"'.format(name.replace('"', '""'))
 
@@ -215,29 +214,32 @@ class _Sqlite:
                 self._connection.set_progress_handler(left, _STEPS)
 
     def _all(self, query: str, *values: str) -> list[tuple[Any, ...]]:
-        return [row for batch in self._rows(query, _MOST_STEPS, *values) for row in batch]
+        return [row for batch in self._rows(query, VIEW_STEPS, *values) for row in batch]
 
     def tables(self, remarks: list[str]) -> list[RelationalTable]:
-        """The tables, but no views and virtual tables."""
+        """The tables and views, but no virtual tables."""
         found = self._all(
-            "SELECT name, CASE WHEN sql LIKE 'CREATE VIRTUAL%' THEN 'virtual' ELSE type END "
-            "FROM sqlite_master WHERE type IN ('table', 'view') "
-            r"AND name NOT LIKE 'sqlite\_%' ESCAPE '\'"
+            "SELECT name, type, sql LIKE 'CREATE VIRTUAL%' FROM sqlite_master WHERE type IN "
+            r"('table', 'view') AND name NOT LIKE 'sqlite\_%' ESCAPE '\'"
         )
-        virtual = [name for name, type_ in found if type_ == "virtual"]
+        virtual = [name for name, _, is_virtual in found if is_virtual]
         if virtual:
             remarks.append(f"the virtual tables {listed(virtual)} were left out")
-        _note_views([name for name, type_ in found if type_ == "view"], remarks)
-        tables = [
-            self._table(name)
-            for name, type_ in found
-            if type_ == "table" and not any(_is_shadow(name, one) for one in virtual)
-        ]
+        tables = []
+        for name, type_, _ in found:
+            if name in virtual or any(_is_shadow(name, one) for one in virtual):
+                continue
+            try:
+                tables.append(self._table(name, is_view=type_ == "view"))
+            except SourceError as error:
+                if type_ == "table":
+                    raise
+                remarks.append(f"the view {name!r} was left out: {error.reason}")
         for table in tables:
             table.foreign_keys += self._foreign_keys(table, {t.name.lower(): t for t in tables})
         return tables
 
-    def _table(self, name: str) -> RelationalTable:
+    def _table(self, name: str, *, is_view: bool) -> RelationalTable:
         query = "SELECT name, type, pk FROM pragma_table_xinfo(?) WHERE hidden <> 1"
         found = self._all(query, name)
         ((size,),) = self._all(
@@ -245,6 +247,10 @@ class _Sqlite:
         )
         # More than a table of this size can take; a damaged one can be endless.
         steps = (size + 100_000) * (len(found) + 20)
+        if is_view:
+            steps = VIEW_STEPS
+            counts = ", ".join(f"count({_quoted(column)})" for column, *_ in found)
+            self._all(f"SELECT {counts} FROM {_quoted(name)}")  # noqa: S608 - of names, quoted
         quoted = ((_quoted(column), type_.upper()) for column, type_, _ in found)
         cells = (_NO_BLOB.format(c) if "BLOB" in type_ else c for c, type_ in quoted)
         query = f"SELECT {', '.join(cells)} FROM {_quoted(name)}"  # noqa: S608
@@ -281,7 +287,7 @@ def _spelled(table: RelationalTable, names: Sequence[str]) -> tuple[str, ...]:
 
 _SQLITE_ERRORS = {
     "locked": "another program is writing to it; close that, or load a copy",
-    "interrupted": "a read does not end; save the file again",
+    "interrupted": "a read does not end; save a view as a table, and a damaged file again",
     "unable to open": "it has a log beside it (-wal, -journal), and can only be read in a folder "
     "that this user can write to; copy both files to one, or close the program that writes to it",
     "readonly": "a program that wrote to it was killed; open it once with that, which mends it",
@@ -323,12 +329,13 @@ def open_duckdb(path: Path, _: SourceOptions | None = None) -> FileTables:
 def _duckdb_tables(
     path: Path, connection: duckdb.DuckDBPyConnection, remarks: list[str]
 ) -> list[RelationalTable]:
-    tables, views = {}, list[str]()
+    tables = {}
     for schema, name, columns, types, is_view in connection.execute(_DUCKDB_COLUMNS).fetchall():
         place = f"{_quoted(schema)}.{_quoted(name)}"
         shown = name if schema == "main" else f"{schema}.{name}"
-        if is_view:
-            views.append(shown)
+        reason = _fault_of_view(connection, place) if is_view else None
+        if reason is not None:
+            remarks.append(f"the view {shown!r} was left out: {reason}")
             continue
         cells = (
             (_IN_UTC if type_ == "TIMESTAMP WITH TIME ZONE" else "{}").format(_quoted(c))
@@ -337,7 +344,6 @@ def _duckdb_tables(
         query = f"SELECT {', '.join(cells)} FROM {place}"  # noqa: S608 - names, quoted
         read = partial(_duckdb_rows, path, connection, query)
         tables[schema, name] = _table(path, shown, [*map(Column, columns, types)], read)
-    _note_views(views, remarks)
     for schema, name, columns, target, referred in connection.execute(_DUCKDB_KEYS).fetchall():
         if target is None:
             tables[schema, name].key = tuple(columns)
@@ -352,6 +358,23 @@ def _duckdb_rows(path: Path, connection: duckdb.DuckDBPyConnection, query: str) 
         cursor.execute(query)
         while batch := cursor.fetchmany(1_000):
             yield batch
+
+
+def _fault_of_view(connection: duckdb.DuckDBPyConnection, place: str) -> str | None:
+    """Why a view cannot be read to its end, or None."""
+    import duckdb
+
+    timer = Timer(VIEW_SECONDS, connection.interrupt)
+    timer.start()
+    try:
+        connection.execute(f"SELECT bit_xor(hash(COLUMNS(*))) FROM {place}").fetchall()  # noqa: S608
+    except duckdb.InterruptException:
+        return f"it does not end within {VIEW_SECONDS:.0f} s; save it as a table"
+    except duckdb.Error as error:
+        return str(error).partition("\n")[0]
+    finally:
+        timer.cancel()
+    return None
 
 
 _CLOSE = "close the program that has it open, or load a copy"
