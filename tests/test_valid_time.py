@@ -1,7 +1,7 @@
 """`at`: an answer is that of the graph without the facts that do not hold, over every store."""
 
 import json
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -18,6 +18,7 @@ from bfsql import Graph, open_graph
 from bfsql.errors import ToolError
 from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, NodeRecord
+from bfsql.models.comparison import key_texts
 from bfsql.models.valid_time import TimeKeys
 from bfsql_neo4j import Neo4jSettings
 from bfsql_neo4j.load.loader import load_graph as load_neo4j
@@ -288,3 +289,31 @@ async def assert_periods(backend: str, **where: Any) -> None:
         for at, number in (("2009", 1), ("2013", 0), ("2017", 1)):
             found = await graph.bfs_query("p1", 1, at=at)
             assert found.content["edge_count"] == number, (at, found.text)
+
+
+class Unmerged(MemoryBackend):
+    """A backend that returns a row for each record of an edge, and no texts of some edges."""
+
+    def __init__(self, records: Sequence[GraphRecord]) -> None:
+        super().__init__(records, KEYS)
+        self.own = [one for one in records if isinstance(one, EdgeRecord)]
+
+    async def edge_values_stream(
+        self, ids: Sequence[str], keys: Sequence[str], **part: Any
+    ) -> AsyncGenerator[list[Any]]:
+        ring = set(await self.edges_batch(ids, **part))
+        for one in self.own:
+            if (edge := (one.subject, one.predicate, one.object)) in ring:
+                yield [(*edge, None if one.object == "n1" else key_texts(one.metadata, keys))]
+
+
+@given(cases())
+@settings(deadline=None, max_examples=30, suppress_health_check=list(HealthCheck))
+async def test_an_edge_whose_records_differ_in_their_dates_is_read(case: Case) -> None:
+    async with (
+        open_graph(Unmerged(case.records)) as unmerged,
+        in_memory(case._replace(included=False), case.records) as reference,
+    ):
+        for tool, arguments in calls():
+            asked = tool, {**arguments, "at": case.at}
+            assert await answer(unmerged, *asked) == await answer(reference, *asked)

@@ -84,7 +84,7 @@ async def test_a_step_reads_only_the_edges_that_it_names(graph, owner, sent):
     hostile = "p' OR true --"
     await graph.edges_batch(["n1"], predicates=["p", hostile], direction="out")
     [(statement, values)] = sent
-    assert values == (["n1"], ["p", hostile])
+    assert values == (["n1"], 1, ["p", hostile])
     assert 'object_id" = live' not in statement
     assert hostile not in statement
     assert statement.count("relationship") == 1

@@ -138,8 +138,16 @@ class NodeSet:
         return handles[first], types[first]
 
 
-CodedGraph: TypeAlias = "tuple[IntegerGraph, Sequence[tuple[str, Metadata]]]"
-"""Columns with numbers of metadata beside those of predicates; what each number means."""
+class CodedGraph(NamedTuple):
+    """A graph with numbers in place of predicates that stand for metadata as well."""
+
+    graph: IntegerGraph
+    split: Callable[[IntArray], tuple[IntArray, IntArray]]
+    """The codes of metadata in such numbers, and the numbers of the predicates."""
+    row: Callable[[int], tuple[str, Metadata] | None]
+    """The predicate and the metadata of a code; None if its edges' metadata have to be read."""
+    memo: dict[int, Any]
+    """What a judge keeps of codes while the graph is open."""
 
 
 class NodeBatch(NamedTuple):
@@ -264,11 +272,7 @@ class IntegerGraph(ABC):
         return np.sort(handles)
 
     def coded(self, keys: Collection[str]) -> CodedGraph | None:
-        """The graph with some keys of the metadata of edges in place of predicates.
-
-        A number divided by that of the predicates is the place of a row, the rest the predicate;
-        None if the store has no numbers for these keys. A row may say the same in other keys.
-        """
+        """The graph with some keys of the metadata of edges; None if there are no numbers."""
         return None
 
 
@@ -322,27 +326,27 @@ class ForwardingIntegerGraph(IntegerGraph):
     coded = _forwarded(IntegerGraph.coded)
 
 
-class Numbering(dict[str, int]):
+class Numbering(dict[Any, int]):
     """A mapping from strings to numbers, in the order of their first use.
 
     Attributes:
-        names: The strings by number.
+        names: The strings by number; and a predicate with values of metadata, as a pair.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.names: list[str] = []
+        self.names: list[Any] = []
 
-    def __missing__(self, name: str) -> int:
+    def __missing__(self, name: Hashable) -> int:
         self[name] = number = len(self.names)
         self.names.append(name)
         return number
 
-    def of(self, names: Iterable[str], count: int) -> IntArray:
+    def of(self, names: Iterable[Hashable], count: int) -> IntArray:
         """The numbers of `count` strings."""
         return np.fromiter(map(self.__getitem__, names), np.int32, count)
 
-    def rows(self, rows: Sequence[Sequence[str | None]]) -> IntArray:
+    def rows(self, rows: Sequence[Sequence[Hashable]]) -> IntArray:
         """Edges as a backend streams them, in numbers.
 
         Args:
@@ -366,14 +370,14 @@ class Numbering(dict[str, int]):
         return numbered
 
 
-class _Types(dict[str | None, int]):
+class _Types(dict[Hashable, int]):
     """The numbers of types; None is the type of an end that is not a node."""
 
     def __init__(self, numbering: Numbering) -> None:
         super().__init__({None: NO_NODE})
         self._numbering = numbering
 
-    def __missing__(self, name: str) -> int:
+    def __missing__(self, name: Hashable) -> int:
         self[name] = number = self._numbering[name]
         return number
 
@@ -394,6 +398,9 @@ class NumberedRings(Protocol):
     numbering: Numbering
     typed: bool
     """Whether rows may include the types of their ends."""
+
+    def coded(self, graph: IntegerGraph) -> CodedGraph:
+        """What the numbers of rings with metadata mean in a graph that has these rings."""
 
     def rings(self, ids: Sequence[str], **part: Unpack[EdgeFilter]) -> AsyncGenerator[IntArray]:
         """A ring or a part of it, in batches as `Numbering.rows` returns them.

@@ -20,7 +20,8 @@ HUB = 60_000
 def records_held(db: CachedGraphDb) -> int:
     """The number of cached records, counted one by one."""
     total = 0
-    parts = (db, db._rings.cache, db._node_metadata, db._edge_metadata)
+    rings = (one.cache for one in db._rings.values())
+    parts = (db, *rings, db._node_metadata, db._edge_metadata)
     for method in (value for part in parts for value in vars(part).values()):
         if not isinstance(method, CachedMethod) or method is db._schema:
             continue

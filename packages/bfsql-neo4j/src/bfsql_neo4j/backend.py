@@ -8,7 +8,7 @@ import sys
 from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from functools import partial
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 from bfsql import call, workers
 from bfsql.abc import BatchGraphDb, chunks
@@ -18,10 +18,9 @@ from bfsql.models import Outline, PropertyCondition
 from bfsql.models.json_properties import SUFFIX, stored_names
 from bfsql.models.json_values import distinct_texts, is_text
 from bfsql.models.merge import add_other_types, evidence_items, merged_from
-from bfsql.models.parts import TypedTriple, only
+from bfsql.models.parts import EdgeFilter, only
 from bfsql.models.records import (
     NO_METADATA,
-    EdgeDirection,
     EntityStub,
     Metadata,
     Node,
@@ -184,19 +183,23 @@ class Neo4jBackend(BatchGraphDb):
             nodes = nodes if newer is schema else await self._nodes(newer, ids)
         return nodes
 
+    def edge_values_stream(
+        self, ids: Sequence[str], keys: Sequence[str], **part: Unpack[EdgeFilter]
+    ) -> AsyncGenerator[Sequence[Any]]:
+        """A ring with values in each row, where the server can find out how long they are."""
+        if not self._monitor.schema.dialect.procedures:
+            return super().edge_values_stream(ids, keys, **part)
+        return self.edges_stream(ids, **part, keys=keys)
+
     async def edges_stream(
-        self,
-        ids: Sequence[str],
-        *,
-        predicates: Collection[str] | None = None,
-        direction: EdgeDirection | None = None,
-    ) -> AsyncGenerator[list[TypedTriple]]:
+        self, ids: Sequence[str], *, keys: Sequence[str] = (), **of_ring: Unpack[EdgeFilter]
+    ) -> AsyncGenerator[list[Any]]:
         """Every edge with one of the nodes at an end, and the types of both ends, as they come."""
         schema = self._monitor.schema
-        if predicates is not None and not set(schema.predicates.values()).issuperset(predicates):
+        if not set(schema.predicates.values()).issuperset(of_ring.get("predicates") or ()):
             schema = await self._monitor.current()  # they may be new
         while True:
-            part = ring_batches(self._reader, schema, _chunks(ids), predicates, direction)
+            part = ring_batches(self._reader, schema, _chunks(ids), keys, **of_ring)
             try:
                 async with aclosing(part) as batches:
                     async for rows in batches:

@@ -119,8 +119,8 @@ def _each(schema: GraphSchema, ids: Collection[str], *values: str) -> Statement:
 # --- edges ----------------------------------------------------------------------
 
 
-def _ends(schema: GraphSchema, left: str, right: str, types: Sequence[str] | None) -> str:
-    """`[type, other end]` of a node's relationships in one direction.
+def _ends(schema: GraphSchema, left: str, right: str, types: Sequence[str] | None, end: str) -> str:
+    """`[type, other end]`, and so on as in `end`, of a node's relationships in one direction.
 
     With `types`, only relationships of these types, all of which must be followed.
     """
@@ -129,7 +129,7 @@ def _ends(schema: GraphSchema, left: str, right: str, types: Sequence[str] | Non
     where = is_node(schema, "m")
     kept = "" if where == "true" else f" WHERE {where}"
     followed = followed_types(schema) if types is None else f":{any_of(types)}"
-    return f"[(n){left}[r{followed}]{right}(m){kept} | [type(r), m]]"
+    return f"[(n){left}[r{followed}]{right}(m){kept} | {end}]"
 
 
 def _degree(
@@ -141,6 +141,16 @@ def _degree(
     left, right = "<-" if direction == "in" else "-", "->" if direction == "out" else "-"
     followed = followed_types(schema) if types is None else f":{any_of(types)}"
     return schema.dialect.count(f"(n){left}[{followed}]{right}()")
+
+
+def _values_of(ends: str, names: Sequence[str]) -> str:
+    """The values of properties of each relationship, from `start`; null where one is long."""
+    values = [f"end[2].{quoted(name)}" for name in names]
+    long = [f"size(toStringOrNull({value})) > 100" for value in values]
+    return (
+        f"[end IN {ends}[start..start + {PART}] | CASE WHEN {' OR '.join(long)} "
+        f"THEN null ELSE [{', '.join(values)}] END]"
+    )
 
 
 def _part_of(schema: GraphSchema, ends: str) -> str:
@@ -156,6 +166,7 @@ def ring(
     types: Sequence[str] | None = None,
     direction: EdgeDirection | None = None,
     *,
+    names: Sequence[str] = (),
     most: int | None = None,
 ) -> Statement:
     """The edges of the nodes that exist, in records of a list of parts.
@@ -167,18 +178,20 @@ def ring(
     A part is `[id, labels, bearer, types, leaving, types, entering]`, where leaving and entering
     are lists of `[other end, its labels]`. A node has one part with all its edges and null as the
     bearer of its id; or, beyond `PART` edges in a direction, several parts with its element id as
-    the bearer.
+    the bearer. With names, a part ends with values of the edges that leave and that enter.
 
     The server holds the nodes, and of `GROUP` nodes at a time the relationships. Ids and labels of
     the other ends, which take twice as much again, are read for one record at a time.
     """
-    leaving = "[]" if direction == "in" else _ends(schema, "-", "->", types)
-    entering = "[]" if direction == "out" else _ends(schema, "<-", "-", types)
+    end = "[type(r), m, r]" if names else "[type(r), m]"  # which take memory
+    leaving = "[]" if direction == "in" else _ends(schema, "-", "->", types, end)
+    entering = "[]" if direction == "out" else _ends(schema, "<-", "-", types, end)
     scope, given = ("(some)", "") if schema.dialect.scoped else ("", "WITH some ")
     counted, firsts = "", f"range(0, size(found) - 1, {GROUP})"
     if most is not None:
         counted = f", sum({_degree(schema, types, direction)}) AS edges"
         firsts = f"CASE WHEN edges > {most} THEN [null] ELSE {firsts} END"
+    texts = "".join(f", {_values_of(f'node[{place}]', names)}" for place in (3, 4) if names)
     return about(
         schema,
         ids,
@@ -193,7 +206,7 @@ def ring(
         "leaving, entering, longer]) AS nodes, max(longer) AS longest } "
         f"UNWIND range(0, coalesce(longest, 0), {PART}) AS start "
         "RETURN [node IN nodes WHERE node[5] >= start | [node[0], node[1], node[2], "
-        f"{_part_of(schema, 'node[3]')}, {_part_of(schema, 'node[4]')}]]",
+        f"{_part_of(schema, 'node[3]')}, {_part_of(schema, 'node[4]')}{texts}]]",
     )
 
 

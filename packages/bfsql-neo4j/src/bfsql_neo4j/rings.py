@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Sequence
 from contextlib import aclosing
 from functools import partial
-from itertools import count
+from itertools import chain, count, repeat
+from operator import add
 from typing import Any
 
 from bfsql import call, workers
+from bfsql.models.comparison import key_texts
+from bfsql.models.json_properties import stored_names
 from bfsql.models.parts import TypedTriple
 from bfsql.models.records import EdgeDirection, Omission
 from bfsql_neo4j import queries
 from bfsql_neo4j.connection import Reader
 from bfsql_neo4j.cypher import Statement
 from bfsql_neo4j.schema import GraphSchema
+from bfsql_neo4j.schema_queries import KEYS
+from bfsql_neo4j.values import from_driver, is_readable
 
 SHARED_ID = "another node has the same id"
 
@@ -41,15 +46,18 @@ async def ring_batches(
     reader: Reader,
     schema: GraphSchema,
     chunks: Iterable[Sequence[str]],
+    keys: Sequence[str] = (),
+    *,
     predicates: Collection[str] | None = None,
     direction: EdgeDirection | None = None,
-) -> AsyncGenerator[list[TypedTriple]]:
+) -> AsyncGenerator[list[Any]]:
     """Every edge with a requested node at either end; an edge between two of them comes twice.
 
     Args:
         reader: The server.
         schema: The schema of the graph.
         chunks: Ids, a statement for each chunk.
+        keys: Keys of metadata; with any, each row ends with `key_texts`.
         predicates: Restricts the edges to these; None for all.
         direction: Only edges that leave or that enter the requested nodes; None for both.
 
@@ -57,13 +65,15 @@ async def ring_batches(
         NewName: The schema, and then the ring, has to be read again.
     """
     types = _Types(schema)
-    rows: list[TypedTriple] = []
+    rows: list[Any] = []
+    stored = stored_names(keys).intersection(await reader.one(KEYS) if keys else ())
+    names, texts = sorted(stored), partial(_texts, keys, sorted(stored))
     followed = None if predicates is None else schema.relationship_types(predicates)
     if followed == ():
         return
     for chunk in chunks:
         asked, bearers, number = set(chunk), dict[str, Any](), count()
-        statement = partial(queries.ring, schema, chunk, followed, direction)
+        statement = partial(queries.ring, schema, chunk, followed, direction, names=names)
         found = _parts(reader, statement, few=len(asked) <= workers.SMALL)
         async with aclosing(found) as records:
             async for parts in records:
@@ -74,7 +84,9 @@ async def ring_batches(
                     if bearers.setdefault(entity_id, this) != this:
                         await report_shared_id(reader, schema, entity_id)
                     else:
-                        rows += _edges(entity_id, types[tuple(labels)], ends, schema, types)
+                        own = _edges(entity_id, types[tuple(labels)], ends[:4], schema, types)
+                        values = chain(*ends[4:]) if names else repeat([], len(own))
+                        rows += map(add, own, map(texts, values)) if keys else own
                 if len(rows) > workers.SMALL:
                     yield rows
                     rows = []
@@ -109,6 +121,14 @@ async def report_shared_id(reader: Reader, schema: GraphSchema, entity_id: str) 
     rows = await reader.one(text, **parameters)
     both = " and ".join([element for one, element in rows if one == entity_id][:2])
     call.omitted(Omission(entity_id, reason=f"{SHARED_ID}: their element ids are {both}"))
+
+
+def _texts(keys: Sequence[str], names: Sequence[str], values: list[Any] | None) -> tuple[Any]:
+    """The end of a row, from the values of some properties."""
+    found = zip(names, values or (), strict=False)
+    known = {name: from_driver(value) for name, value in found if value is not None}
+    is_plain = values is not None and known.keys() <= set(keys) and all(map(is_readable, values))
+    return (key_texts(known, keys) if is_plain else None,)
 
 
 def _edges(

@@ -9,7 +9,7 @@ from contextlib import aclosing
 from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import repeat
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 from bfsql import workers
 from bfsql.abc import DEFAULT_NEXT_STEPS, BatchGraphDb, chunks
@@ -19,7 +19,7 @@ from bfsql.models.condition import PropertyCondition
 from bfsql.models.merge import UNTYPED
 from bfsql.models.name_keys import NameKeys
 from bfsql.models.outline import Outline, outline_of
-from bfsql.models.parts import TypedTriple
+from bfsql.models.parts import EdgeFilter
 from bfsql.models.records import NO_METADATA, EdgeDirection, EntityStub, Metadata, Node, Triple
 from bfsql.settings import resolve
 from bfsql_postgres import outline, queries, topology
@@ -27,7 +27,7 @@ from bfsql_postgres.connection import Pool
 from bfsql_postgres.discovery import proposed_layout, warning_of_shared_ids
 from bfsql_postgres.ids import known_ids, prefix, prefixes
 from bfsql_postgres.indexes import missing_indexes
-from bfsql_postgres.metadata import PartReaders
+from bfsql_postgres.metadata import FEW_TABLES, PartReaders, with_texts
 from bfsql_postgres.node_list import NodeList, nodes_of
 from bfsql_postgres.rights import reason_it_may_write
 from bfsql_postgres.schema import Layout
@@ -179,30 +179,25 @@ class PostgresBackend(BatchGraphDb):
             rows = list({row[0]: row for row in rows}.values())
         return nodes_of(rows, repeat(NO_METADATA))
 
-    async def edges_batch(
-        self,
-        ids: Sequence[str],
-        *,
-        predicates: Collection[str] | None = None,
-        direction: EdgeDirection | None = None,
-    ) -> list[Triple]:
-        """Every edge with one of the nodes at either end, or some of them, as driver rows."""
-        part, some = self._part(predicates, direction)
-        ring: list[Triple] = []
-        for chunk in chunks(await self._parameters(ids, some), CHUNK):
-            if statement := self._ring(self._of_ids(part, chunk)):
-                ring += await self._pool.fetch(statement, chunk, *some)
-        return ring
+    async def edge_values_stream(
+        self, ids: Sequence[str], keys: Sequence[str], **part: Unpack[EdgeFilter]
+    ) -> AsyncGenerator[Sequence[Any]]:
+        """A ring with texts in each row, from the same statements unless there are many tables."""
+        few, fields = len(self._layout.edges) <= FEW_TABLES, queries.edge_values(self._layout, keys)
+        ring = super().edge_values_stream(ids, keys, **part)
+        if few:
+            ring = self.edges_stream(ids, keys=tuple(keys), **part)
+        async with aclosing(ring) as batches:
+            async for rows in batches:
+                read = partial(with_texts, rows, fields, keys)
+                yield await workers.off_loop(len(rows), read) if few else rows
 
     async def edges_stream(
-        self,
-        ids: Sequence[str],
-        *,
-        predicates: Collection[str] | None = None,
-        direction: EdgeDirection | None = None,
-    ) -> AsyncGenerator[Sequence[Triple] | Sequence[TypedTriple]]:
+        self, ids: Sequence[str], *, keys: tuple[str, ...] = (), **of_ring: Unpack[EdgeFilter]
+    ) -> AsyncGenerator[Sequence[Any]]:
         """A small ring with the types of its ends, by one statement; a large ring by cursors."""
-        part, some = self._part(predicates, direction)
+        part, some = self._part(**of_ring)
+        part = part._replace(keys=keys)
         known = await self._parameters(ids, some)
         if 0 < len(known) <= FEW:
             number = [len(known)] if self._has_types else []
@@ -298,7 +293,7 @@ class PostgresBackend(BatchGraphDb):
         return f"{DEFAULT_NEXT_STEPS} {self._caution.strip()}".rstrip()
 
     def _part(
-        self, predicates: Collection[str] | None, direction: EdgeDirection | None
+        self, predicates: Collection[str] | None = None, direction: EdgeDirection | None = None
     ) -> tuple[RingDirection, list[list[str]]]:
         """The requested part of a ring, and its predicates as the last value of a statement."""
         if predicates is None:

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from bfsql import call, workers
 from bfsql.abc import chunks
 from bfsql.memory_account import COPIES
+from bfsql.models.comparison import key_texts
 from bfsql.models.merge import (
     EdgeMerge,
     evidence_items,
@@ -43,6 +44,17 @@ RowsOf = Callable[[frozenset[str] | None], queries.Rows]
 
 _LIFTED = "properties."
 """Prefix of a key of JSON that conflicts with a column of the row."""
+
+
+def with_texts(
+    rows: Sequence[Any], fields: tuple[tuple[RowValue, ...], ...], keys: Sequence[str]
+) -> list[tuple[Any, ...]]:
+    """Rows of a ring with `key_texts` in place of values; None if one is large."""
+    start = len(rows[0]) - sum(map(len, fields)) if rows else 0
+    items = items_of(rows, queries.Rows("", fields, start))
+    texts = (key_texts(item, keys) for item in items)
+    ends = (one if row[start - 2] is None else None for row, one in zip(rows, texts, strict=True))
+    return [(*row[: start - 2], one) for row, one in zip(rows, ends, strict=True)]
 
 
 class MetadataReader:

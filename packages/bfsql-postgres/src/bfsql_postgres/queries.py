@@ -8,6 +8,7 @@ all of them: each row fills the columns of its own table.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from bfsql_postgres.ids import equals, joined
@@ -34,6 +35,7 @@ from bfsql_postgres.sql import (
     named,
     present,
     relation_name,
+    storable,
     text,
     union,
 )
@@ -165,7 +167,7 @@ def node_metadata(layout: Layout, keys: frozenset[str] | None = None) -> Rows:
     requested = f"unnest($1::{ID_TYPES[layout.key]}[]) WITH ORDINALITY AS a (id, position)"
     arms = []
     for number, nodes in enumerate(layout.nodes):
-        shown = ["a.position", text("n", nodes.type), *_padded(fields, number, "$2::int8")]
+        shown = ["a.position", text("n", nodes.type), *padded(fields, number, "$2::int8")]
         arms.append(
             f"SELECT {', '.join(shown)}\nFROM {requested} "
             f"JOIN {relation_name(nodes.relation)} AS n "
@@ -212,7 +214,7 @@ def _edge_arms(
         fields += tuple(map(_item_fields, layout.evidence))
         sources += [_passages(one, layout) for one in layout.evidence]
     arms = [
-        f"SELECT {', '.join([*shown, *_padded(fields, number, most)])}\nFROM {source}"
+        f"SELECT {', '.join([*shown, *padded(fields, number, most)])}\nFROM {source}"
         for number, source in enumerate(sources)
     ]
     return arms, fields
@@ -244,7 +246,7 @@ def _same_row(evidence: Evidence, edges: Edges) -> str:
     return joined("x", Id((evidence.reference,)), "e", Id((edges.row,)))
 
 
-def _padded(fields: tuple[tuple[RowValue, ...], ...], number: int, most: str) -> list[str]:
+def padded(fields: tuple[tuple[RowValue, ...], ...], number: int, most: str) -> list[str]:
     """The columns of a union: sizes, number and fields of one table, nulls for those of others."""
     own = fields[number]
     sizes = ", ".join(one.size(most) if one.column else "0" for one in own)
@@ -283,6 +285,14 @@ def _mentioned(nodes: Nodes, mentions: Mentions) -> list[RowValue]:
         listed = f'(SELECT array_agg(DISTINCT {document} COLLATE "C") {place})'
         found.append(RowValue("supporting_documents", listed, "text[]", role="weak"))
     return found
+
+
+def edge_values(layout: Layout, keys: Sequence[str]) -> tuple[tuple[RowValue, ...], ...]:
+    """What each table of edges has of some keys, as in `Rows`; `properties.KEY` is that of JSON."""
+    read = sorted({key for one in keys for key in (one, one.removeprefix("properties."))})
+    names = ", ".join(literal(key) for key in read if storable((key,)))
+    wanted = ValueSelection(frozenset(read), f"ARRAY[{names}]")
+    return tuple(_edge_fields(edges, wanted) for edges in layout.edges)
 
 
 def _edge_fields(edges: Edges, wanted: ValueSelection | None) -> tuple[RowValue, ...]:

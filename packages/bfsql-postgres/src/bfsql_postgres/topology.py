@@ -14,6 +14,7 @@ from typing import NamedTuple
 from bfsql.models.merge import UNTYPED
 from bfsql.models.records import EdgeDirection
 from bfsql_postgres.ids import equals, has_cast
+from bfsql_postgres.queries import edge_values, padded
 from bfsql_postgres.schema import Edges, Id, Layout, Nodes, Relation
 from bfsql_postgres.sql import (
     ID_TYPES,
@@ -26,6 +27,9 @@ from bfsql_postgres.sql import (
     union,
 )
 
+MOST = 1_000
+"""Most bytes of a value that comes with a row."""
+
 
 class RingDirection(NamedTuple):
     """Which part of a ring a statement reads."""
@@ -36,6 +40,8 @@ class RingDirection(NamedTuple):
     """Whether it takes an array of predicates, as its last value."""
     prefixes: frozenset[str] | None = None
     """The prefixes of the ids, which tell their tables; None if ids have none."""
+    keys: tuple[str, ...] = ()
+    """Keys of metadata whose values follow, as in `queries.Rows`."""
 
     def nodes(self, layout: Layout) -> Sequence[Nodes]:
         """The tables that may have the ids."""
@@ -61,7 +67,7 @@ WHOLE = RingDirection()
 def ring(layout: Layout, part: RingDirection = WHOLE) -> str:
     """Every edge with one of the ids at either end, or a part of them; empty if there are none."""
     predicates = "$2" if part.filtered else None
-    arms = [_ends(e, side, layout, predicates) for e, side in part.ends(layout)]
+    arms = [_ends(e, side, layout, predicates, part.keys) for e, side in part.ends(layout)]
     found = "\nUNION\n".join(f"SELECT a.id{_requested(one, layout)}" for one in part.nodes(layout))
     return f"WITH live (id) AS MATERIALIZED (\n{found}\n)\n{union(arms)}" if arms else ""
 
@@ -80,7 +86,7 @@ def small_ring(layout: Layout, rows: int, part: RingDirection = WHOLE) -> str:
         return f"{ring(layout, part)}\nLIMIT {rows}"
     asked = f"SELECT unnest($1::{ID_TYPES[layout.key]}[]) AS id LIMIT $2"
     predicates = "$3" if part.filtered else None
-    arms = union(_ends(e, side, layout, predicates, typed=True) for e, side in ends)
+    arms = union(_ends(e, side, layout, predicates, part.keys, typed=True) for e, side in ends)
     kind = _type_of("a.id", part.nodes(layout), layout)
     return (
         f"WITH live (id, type) AS MATERIALIZED (\nSELECT a.id, {kind}\n"
@@ -152,6 +158,7 @@ def _ends(
     side: EdgeDirection,
     layout: Layout,
     predicates: str | None = None,
+    keys: Sequence[str] = (),
     *,
     typed: bool = False,
 ) -> str:
@@ -171,6 +178,8 @@ def _ends(
         types = ["live.type", _type_of(comparable("e", other, layout.key), may_have, layout)]
         shown += types if side == "out" else reversed(types)
         tests.append("live.type IS NOT NULL")
+    if keys:
+        shown += padded(edge_values(layout, keys), layout.edges.index(edges), str(MOST))
     return (
         f"SELECT {', '.join(shown)}\nFROM live JOIN {relation_name(edges.relation)} AS e "
         f"ON {equals('e', end, 'live.id', layout)}"

@@ -60,6 +60,8 @@ class Schema(NamedTuple):
     time_keys: TimeKeys
     periods: Sequence[tuple[str, Metadata]]
     """What the numbers of periods mean, as a judge reads it; empty without a mapping."""
+    memo: dict[int, Any]
+    """What judges keep of them."""
 
     @classmethod
     def read(cls, reader: sqlite3.Connection) -> Schema:
@@ -75,7 +77,7 @@ class Schema(NamedTuple):
             queries.time_keys(reader),
             [("", {PERIODS: texts}) for texts in queries.periods(reader)],
         )
-        return cls(types, predicates, numbers, edges, Properties.of(reader), *keys)
+        return cls(types, predicates, numbers, edges, Properties.of(reader), *keys, {})
 
 
 class SqliteIntegerGraph(IntegerGraph):
@@ -190,7 +192,9 @@ class SqliteIntegerGraph(IntegerGraph):
         if not periods or {*keys} != self._schema.time_keys.keys:
             return None
         edges.codes = len(periods)
-        return SqliteIntegerGraph(self._pool, self._schema._replace(edges=edges)), periods
+        graph = SqliteIntegerGraph(self._pool, self._schema._replace(edges=edges))
+        split = lambda numbers: np.divmod(numbers, len(self.predicate_names))
+        return CodedGraph(graph, split, periods.__getitem__, self._schema.memo)
 
     def filters_exactly(self, condition: PropertyCondition) -> bool:
         """True: `nodes` judges every condition."""

@@ -8,15 +8,18 @@ then holds the parts.
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Sequence
-from contextlib import aclosing, nullcontext
+from contextlib import aclosing, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cache, cached_property, partial, wraps
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar, cast
 
 from bfsql import call
 from bfsql.abc.interface import GraphDbInterface, takes
+from bfsql.errors import EntitiesNotListed, StoreError
+from bfsql.models.condition import PropertyCondition
 from bfsql.models.parts import TypedTriple, only, part_of
 from bfsql.models.records import NO_METADATA, Edge, EntityStub, Metadata, Node, Triple, edge_label
 
@@ -30,6 +33,7 @@ COMPOSED = {
     "get_nodes_batch": None,
     "edges_batch": "predicates",
     "edges_stream": "predicates",
+    "edge_values_stream": None,
     "metadata_for_nodes_batch": "keys",
     "metadata_for_edges_batch": "keys",
     "provenance_for_node": None,
@@ -166,9 +170,21 @@ class NormalizedBackend(ForwardingBackend):
         """
         return await self._inner.few_edges(ids, most)
 
-    def numbered(self) -> NumberedRings | None:
-        """The rings that a cache holds in numbers, for one call; None if there is no cache."""
-        return self._inner.numbered()
+    async def has_nodes_with(self, keys: Collection[str]) -> bool:
+        """Whether a node may have metadata with a key; True if that is not known in a second."""
+        with suppress(EntitiesNotListed, StoreError, TimeoutError):
+            for key in keys:
+                nodes = self.nodes_stream(conditions=[PropertyCondition(key, "has")])
+                async with asyncio.timeout(1), aclosing(nodes) as batches:
+                    async for batch in batches:
+                        if batch:
+                            return True
+            return False
+        return True
+
+    def numbered(self, keys: Collection[str] = ()) -> NumberedRings | None:
+        """The rings that a cache holds in numbers, with values of keys; None without a cache."""
+        return self._inner.numbered(keys)
 
 
 async def edges_up_to(
@@ -304,7 +320,7 @@ class SignatureAdapter(NormalizedBackend):
         """The ring of a few nodes; None if it has more than `most` edges."""
         return await edges_up_to(most, self.edges_stream(ids))
 
-    def numbered(self) -> None:
+    def numbered(self, keys: Collection[str] = ()) -> None:
         """None, because there is no cache."""
 
 

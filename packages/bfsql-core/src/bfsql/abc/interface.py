@@ -26,6 +26,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from bfsql.errors import EntitiesNotListed
+from bfsql.models.comparison import key_texts
 from bfsql.models.condition import PropertyCondition
 from bfsql.models.merge import evidence_items
 from bfsql.models.name_keys import NO_NAME_KEYS, NameKeys
@@ -194,6 +195,22 @@ class GraphDbInterface(ABC):
         else:
             ring = part_of(await self.edges_batch(ids), ids, **part)
         yield [(s, p, o) for s, p, o in ring]
+
+    async def edge_values_stream(
+        self, ids: Sequence[str], keys: Sequence[str], **part: Unpack[EdgeFilter]
+    ) -> AsyncGenerator[Sequence[tuple[Any, ...]]]:
+        """`edges_stream` with values of the edges' metadata, such as the dates of facts.
+
+        Yields:
+            Rows that end with the `key_texts` of their edges. If several records of one edge
+            differ in them, core reads its metadata, as it does for None.
+        """
+        async with aclosing(self.edges_stream(ids, **part)) as batches:
+            async for batch in batches:
+                for rows in chunks(batch):
+                    edges: list[Any] = [tuple(row[:3]) for row in rows]
+                    found: Mapping[Any, Metadata] = await self.metadata_for_edges_batch(edges, keys)
+                    yield [(*row, key_texts(found.get(tuple(row[:3]), {}), keys)) for row in rows]
 
     def nodes_stream(
         self,

@@ -26,7 +26,7 @@ from bfsql.cache.store import (
     restored,
     snapshots,
 )
-from bfsql.integers import ForwardingIntegerGraph, IntegerGraph
+from bfsql.integers import ForwardingIntegerGraph, IntegerGraph, Numbering
 from bfsql.models import NO_METADATA, EdgeFilter, Metadata, Node, Outline, Triple
 from bfsql.models.parts import only
 from bfsql.models.records import edge_label
@@ -121,7 +121,7 @@ class CachedGraphDb(NormalizedBackend):
         self._search: CachedMethod[Any] = CachedMethod(budget, weigh=lengths, **brief)
         self._leaving: CachedMethod[str] = CachedMethod(budget, weigh=lengths)
         self._entering: CachedMethod[str] = CachedMethod(budget, weigh=lengths)
-        self._rings = self._no_rings()
+        self._numbering, self._rings = Numbering(), dict[tuple[str, ...], HeldRings]()
         self.answers = HeldAnswers(budget)
         self._nodes: CachedMethod[str] = CachedMethod(budget, weigh=node_pages)
         self._node_metadata: CachedParts[str] = CachedParts(budget, **detail)
@@ -157,6 +157,9 @@ class CachedGraphDb(NormalizedBackend):
     predicates = _cached_method(NormalizedBackend.predicates, "_schema", keep=tuple, give=list)
     comprehensive = _cached_method(NormalizedBackend.comprehensive, "_schema", keep=bool)
     keys = _cached_method(NormalizedBackend.keys, "_schema")
+    has_nodes_with = _cached_method(
+        NormalizedBackend.has_nodes_with, "_schema", key=lambda keys: " ".join(sorted(keys))
+    )
     next_steps = _cached_method(NormalizedBackend.next_steps, "_schema", keep=str)
     outline = _cached_method(NormalizedBackend.outline, "_schema")
 
@@ -210,18 +213,20 @@ class CachedGraphDb(NormalizedBackend):
         ring = edges_up_to(most, super().edges_stream(ids))
         return await self._observers.store_call("edges_stream", ring)
 
-    def numbered(self) -> HeldRings | None:
+    def numbered(self, keys: Collection[str] = ()) -> HeldRings | None:
         """The rings that are held; None if the backend returns edges one node at a time."""
         if self._abilities.methods.isdisjoint({"edges_batch", "edges_stream"}):
             return None
-        if len(self._rings.numbering) > self._budget.maxsize:
-            self._rings.cache.drop()
-            self._rings = self._no_rings()
-        return self._rings
-
-    def _no_rings(self) -> HeldRings:
-        typed = "edges_stream" in self._abilities.methods
-        return HeldRings(self._inner, self._budget, **self._bounds, typed=typed)
+        if len(self._numbering) > self._budget.maxsize:
+            for rings in self._rings.values():
+                rings.cache.drop()
+            self._numbering, self._rings = Numbering(), {}
+        own, typed = tuple(sorted(keys)), "edges_stream" in self._abilities.methods
+        if own not in self._rings:
+            self._rings[own] = HeldRings(
+                self._inner, self._budget, self._numbering, own, **self._bounds, typed=typed
+            )
+        return self._rings[own]
 
     async def metadata_for_nodes_batch(
         self, ids: Sequence[str], keys: Collection[str] | None = None
@@ -265,7 +270,8 @@ class CachedGraphDb(NormalizedBackend):
         for part in list(vars(self).values()):
             if isinstance(part, CachedMethod | CachedParts):
                 await part.close()
-        await self._rings.cache.close()
+        for rings in self._rings.values():
+            await rings.cache.close()
 
     async def close(self) -> None:
         """End the calls under way, then close the backend."""

@@ -7,21 +7,21 @@ calls under way finish with the numbering they began with.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Hashable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from functools import partial
-from typing import Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
 from bfsql import call, workers
 from bfsql.abc import GraphDbInterface
-from bfsql.arrays import Handles, distinct_numbers, places_in
+from bfsql.arrays import Handles, distinct_numbers, places_in, runs
 from bfsql.cache.singleflight import CachedParts
 from bfsql.cache.store import CacheBudget
 from bfsql.errors import BoundMet
-from bfsql.integers import BATCH_EDGES, ROW, IntArray, Numbering, Ring
-from bfsql.models import EdgeDirection, EdgeFilter, Triple
+from bfsql.integers import BATCH_EDGES, ROW, CodedGraph, IntArray, IntegerGraph, Numbering, Ring
+from bfsql.models import EdgeDirection, EdgeFilter, Metadata, Triple
 
 _EDGE_BYTES = ROW * np.dtype(np.int32).itemsize
 
@@ -29,9 +29,13 @@ _EDGE_BYTES = ROW * np.dtype(np.int32).itemsize
 class HeldRings:
     """Rings by the ids they were requested for, each as `Numbering.rows` returns it, in bytes.
 
+    With keys, predicates are pairs: a predicate, and texts of metadata, or None if unread.
+
     Args:
         backend: The source of the rings.
         budget: How long rings are valid and how many are held.
+        numbering: The numbers in use.
+        keys: Keys of metadata of edges that are read with them.
         max_nodes: Maximum number of ends of a ring that a traversal reads; None for no bound.
         max_edges: Maximum number of edges of a ring that is read at once; None for no bound.
         typed: Whether rows may include the types of their ends.
@@ -45,14 +49,16 @@ class HeldRings:
         self,
         backend: GraphDbInterface,
         budget: CacheBudget,
+        numbering: Numbering,
+        keys: Sequence[str] = (),
         *,
         max_nodes: int | None,
         max_edges: int | None,
         typed: bool,
     ) -> None:
-        self.numbering = Numbering()
+        self.numbering = numbering
         self.typed = typed
-        self._backend = backend
+        self._backend, self._keys, self._memo = backend, keys, dict[int, Any]()
         self.cache: CachedParts[str] = CachedParts(budget, weigh=_edges)
         self._max_nodes, self._max_edges = max_nodes, max_edges
 
@@ -69,6 +75,32 @@ class HeldRings:
         rows = await self._rows(ids, part, self._max_nodes)
         for start in range(0, len(rows), BATCH_EDGES):
             yield rows[start : start + BATCH_EDGES]
+
+    def coded(self, graph: IntegerGraph) -> CodedGraph:
+        """What the numbers of predicates mean, if there are keys."""
+        return CodedGraph(graph, lambda n: (n, self._predicates(n)), self._row, self._memo)
+
+    def _row(self, code: int) -> tuple[str, Metadata] | None:
+        predicate, texts = self.numbering.names[code]
+        return texts and (predicate, dict(zip(self._keys, texts, strict=True)))
+
+    def _predicates(self, codes: IntArray, *, unread: bool = False) -> IntArray:
+        """The numbers of the predicates of pairs; or with `unread` of the same without texts."""
+        different, places = np.unique(codes, return_inverse=True)
+        names = (self.numbering.names[code][0] for code in different.tolist())
+        number = self.numbering.__getitem__
+        found = [number((name, None) if unread else name) for name in names]
+        return np.array(found, np.int32).take(places)
+
+    def _without_doubts(self, edges: IntArray) -> IntArray:
+        """The edges, of which those whose records have different texts are to be read."""
+        ring = Ring(edges[:, 0], self._predicates(edges[:, 1]), edges[:, 2])
+        order, new = runs(ring, len(self.numbering.names))
+        codes, starts = edges[order, 1], np.flatnonzero(new)
+        differ = np.minimum.reduceat(codes, starts) != np.maximum.reduceat(codes, starts)
+        doubtful = order[differ.take(np.cumsum(new) - 1)]
+        edges[doubtful, 1] = self._predicates(edges[doubtful, 1], unread=True)
+        return edges
 
     async def triples(self, ids: Sequence[str], **part: Unpack[EdgeFilter]) -> list[Triple]:
         """The ring or part as triples of strings, with any number of ends."""
@@ -95,7 +127,8 @@ class HeldRings:
         kept = np.ones(len(rows), bool)
         if predicates is not None:
             wanted = [n for name in predicates if (n := number(name)) is not None]
-            kept &= np.isin(ring.predicates, np.array(wanted, np.int32))
+            own = self._predicates(ring.predicates) if self._keys else ring.predicates
+            kept &= np.isin(own, np.array(wanted, np.int32))
         if direction is not None:
             ends = ring.subjects if direction == "out" else ring.objects
             kept &= np.isin(ends, self.numbering.of(rings, len(rings)))
@@ -113,10 +146,15 @@ class HeldRings:
         self, part: EdgeFilter, max_nodes: int | None, missing: list[str]
     ) -> dict[str, bytes]:
         ring = _Batches(self.numbering, missing, max_nodes, self._max_edges)
-        async with aclosing(self._backend.edges_stream(missing, **part)) as batches:
+        stream: AsyncGenerator[Sequence[Any]] = self._backend.edges_stream(missing, **part)
+        if self._keys:
+            stream = call.transient(self._backend.edge_values_stream(missing, self._keys, **part))
+        async with aclosing(stream) as batches:
             async for rows in batches:
-                ring.add(self.numbering.rows(rows))
+                ring.add(self.numbering.rows(_paired(rows) if self._keys else rows))
         edges = ring.joined()
+        if self._keys and len(edges):
+            edges = self._without_doubts(edges)
         if len(missing) == 1:
             return {missing[0]: edges.tobytes()}
         grouped = partial(_by_end, edges, missing, self.numbering, part.get("direction"))
@@ -188,6 +226,11 @@ class _Batches:
         new = distinct_numbers(ends[~self._ends.has(ends)])
         self._ends.add(new)
         return len(new)
+
+
+def _paired(rows: Sequence[Any]) -> list[tuple[Hashable, ...]]:
+    """Rows that end with texts, with these beside the predicates."""
+    return [(s, (p, texts), o, *types) for s, p, o, *types, texts in rows]
 
 
 def _edges(rings: Collection[bytes]) -> int:

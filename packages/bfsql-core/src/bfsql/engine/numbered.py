@@ -10,6 +10,7 @@ import asyncio
 from bisect import bisect_right
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import aclosing
+from copy import copy
 from itertools import chain
 from typing import Unpack
 
@@ -23,6 +24,7 @@ from bfsql.errors import StoreUnavailable
 from bfsql.integers import (
     NO_NODE,
     TYPE_UNREAD,
+    CodedGraph,
     IntArray,
     IntegerGraph,
     NodeBatch,
@@ -57,7 +59,7 @@ async def nodes_of(db: NormalizedBackend, ids: Sequence[str]) -> list[Node | Non
 
 
 class _StreamedRings:
-    """The rings of a backend without a cache, numbered for one call."""
+    """The rings of a backend without a cache, numbered for one call, without metadata."""
 
     def __init__(self, db: NormalizedBackend) -> None:
         self._db = db
@@ -81,7 +83,7 @@ class NumberedGraph(IntegerGraph):
 
     def __init__(self, db: NormalizedBackend) -> None:
         self._db = db
-        self._rings: NumberedRings = db.numbered() or _StreamedRings(db)
+        self._rings: NumberedRings | _StreamedRings = db.numbered() or _StreamedRings(db)
         self._numbering = self._rings.numbering
         self._metadata: dict[str, Metadata] = {}
         # By handle: the number of its type minus `TYPE_UNREAD`, so that unknown types are zeros.
@@ -217,6 +219,14 @@ class NumberedGraph(IntegerGraph):
     def filters_exactly(self, condition: PropertyCondition) -> bool:
         """Whether the backend yields only nodes that meet a condition."""
         return self._db.filters_exactly(condition)
+
+    def coded(self, keys: Collection[str]) -> CodedGraph | None:
+        """The graph with rings that a cache holds together with these keys."""
+        graph, rings = copy(self), self._db.numbered(keys)
+        if rings is None:
+            return None
+        graph._rings = rings  # noqa: SLF001 - its own copy
+        return rings.coded(graph)
 
     def _names(self, handles: IntArray) -> list[str]:
         return list(map(self._numbering.names.__getitem__, handles.tolist()))

@@ -106,6 +106,17 @@ def scalars(value: Any) -> list[Scalar]:  # noqa: PLR0911 - one line a kind
     return [str(value)]
 
 
+def key_texts(
+    known: Mapping[str, Any], keys: Sequence[str]
+) -> tuple[str | tuple[str, ...] | None, ...] | None:
+    """The values of some keys of metadata as texts, or None; None for all if they are long."""
+    values = [
+        value if value is None or type(value) is str else tuple(map(shown_as, scalars(value)))
+        for value in map(known.get, keys)
+    ]
+    return tuple(values) if len(repr(values)) <= 1_000 else None
+
+
 def compared(value: Scalar, literal: Literal) -> int | None:
     """Whether a value is smaller than a literal (-1), equal (0) or larger (1).
 

@@ -134,18 +134,19 @@ class TimeJudge:
             sentence = f"at: {excerpt(at)} ends before it begins. Write the earlier date first."
             raise bad_value(sentence, "at")
         self._time_keys, self.keys = time_keys, time_keys.keys
-        self._verdicts: dict[tuple[str, ...], tuple[bool, str]] = {(): (True, "undated")}
 
-    def verdict(self, owner: str, known: Metadata) -> tuple[bool, str]:
+    def reading(self, owner: str, known: Metadata) -> tuple[str, list[Period]]:
+        """What the dates of a fact are, and the periods in which it holds."""
+        included, texts = self._time_keys.until_included, self._time_keys.texts(owner, known)
+        every = [_period(text, included=included) for text in texts] or [_ALWAYS]
+        held = [one for one in every if one.start < one.end]
+        kind = "unread" if any(one.unread for one in every) else "dated" if held else "never"
+        return kind if texts else "undated", held
+
+    def verdict(self, reading: tuple[str, list[Period]]) -> tuple[bool, str]:
         """Whether a fact holds, and what its dates are."""
-        texts = tuple(self._time_keys.texts(owner, known))
-        if texts not in self._verdicts:
-            every = [_period(text, included=self._time_keys.until_included) for text in texts]
-            held = [max(start, self._at.start) < min(end, self._at.end) for start, end, _ in every]
-            ever = any(start < end for start, end, _ in every)
-            kind = "unread" if any(one.unread for one in every) else "dated" if ever else "never"
-            self._verdicts[texts] = any(held), kind
-        return self._verdicts[texts]
+        (first, last, _), (kind, held) = self._at, reading
+        return any(start < last and first < end for start, end, _ in held), kind
 
     def refusal(self, node: Node, known: Metadata) -> ToolError:
         """The error that names the periods of a node."""
@@ -170,16 +171,21 @@ class TimeJudge:
 
 def _text(names: Sequence[str], owner: str, known: Metadata) -> str:
     """The date of the first of some properties that a fact has; that of a list cannot be read."""
-    own = (known.get(name.removeprefix(f"{owner}.")) for name in names)
-    found = (", ".join(map(shown_as, scalars(value))).strip() for value in own)
-    return next(filter(None, found), "")
+    for name in names:
+        value = known.get(name.removeprefix(f"{owner}."))
+        text = value if type(value) is str else ", ".join(map(shown_as, scalars(value)))
+        if text := text.strip():
+            return text
+    return ""
 
 
-@lru_cache(maxsize=65_536)
+_moment = lru_cache(maxsize=65_536)(moment_in)
+
+
 def _period(text: str, *, included: bool) -> Period:
     """A period as it is written, with its end included or not."""
     sides = text.partition("..")[::2]
-    first, last = map(moment_in, sides)
+    first, last = map(_moment, sides)
     unread = any(side and one is None for side, one in zip(sides, (first, last), strict=True))
     start = start_of(first) if first else _ALWAYS.start
     end = (end_of if included else start_of)(last) if last else _ALWAYS.end

@@ -24,6 +24,7 @@ from bfsql.errors import ToolError
 from bfsql.integers import (
     NO_NODE,
     BoolArray,
+    CodedGraph,
     ForwardingIntegerGraph,
     IntArray,
     NodeBatch,
@@ -32,6 +33,7 @@ from bfsql.integers import (
 )
 from bfsql.models import NO_METADATA, EdgeFilter, EntityStub, Metadata, Node, Triple
 from bfsql.models.merge import fold
+from bfsql.workers import off_loop
 
 MOST_ITEMS, KINDS = 10_000, 16
 """Maximum number of items of evidence that are read; more than the different verdicts."""
@@ -45,8 +47,11 @@ class Judge(Protocol):
     keys: frozenset[str]
     """The keys of metadata that it reads."""
 
-    def verdict(self, owner: str, known: Metadata) -> Verdict:
-        """The verdict on a node of a type, or an edge with a predicate, and its metadata."""
+    def reading(self, owner: str, known: Metadata) -> Any:
+        """What metadata of a type or predicate say; it is kept while the graph is open."""
+
+    def verdict(self, reading: Any) -> Verdict:
+        """The verdict on a node or an edge, from a reading."""
 
     def refusal(self, node: Node, known: Metadata) -> ToolError | None:
         """The error of a call that names a hidden node; None if it is as if there were none."""
@@ -58,7 +63,9 @@ class ViewColumns(ForwardingIntegerGraph):
     node_metadata = property(attrgetter("_inner.node_metadata"))
 
     def __init__(self, db: NormalizedBackend, judge: Judge) -> None:
-        super().__init__(columns_of(db))
+        columns = columns_of(db)
+        self._codes = columns.coded(judge.keys)
+        super().__init__(self._codes.graph if self._codes else columns)
         self.answer_cache = None  # of answers about the whole graph
         self._db, self._judge = db, judge
         self._numbers, self._verdicts = dict[Verdict, int](), list[Verdict]()
@@ -66,8 +73,8 @@ class ViewColumns(ForwardingIntegerGraph):
         """What was read, with the number of the verdict beside that of the predicate."""
         self._hidden = np.zeros(0, np.int8)
         """By handle: 1 of a hidden node, -1 of a visible one, 0 if it has not been judged."""
-        self._of_rows = np.zeros(0, np.int32)
-        """By row of the graph: the number of its verdict plus 1, 0 if it has not been judged."""
+        self._by_code = np.zeros(0, np.int32)
+        """The number of the verdict plus 1; 0 of a code that was not met, -1 if edges are read."""
 
     @property
     def verdicts(self) -> dict[Verdict, int]:
@@ -98,18 +105,17 @@ class ViewColumns(ForwardingIntegerGraph):
     async def rings(self, handles: IntArray, **part: Unpack[EdgeFilter]) -> AsyncGenerator[Ring]:
         """The visible edges of a ring or a part of it."""
         self._rings += 1
-        columns, rows = self._inner.coded(self._judge.keys) or (self._inner, None)
-        async with aclosing(columns.rings(handles, **part)) as rings:
+        async with aclosing(self._inner.rings(handles, **part)) as rings:
             async for whole in rings:
-                if rows is None:
-                    predicates, names = whole.predicates, self.predicate_names
-                    numbers = self._judged(*await self._read(whole, predicates, names))
-                else:
-                    codes, predicates = np.divmod(whole.predicates, len(self.predicate_names))
-                    numbers = self._judged_once(codes, rows)
-                ring = whole._replace(predicates=predicates)
-                self._edges.append(ring._replace(predicates=predicates * KINDS + numbers))
-                ring = marked(ring, np.array([one for one, _ in self._verdicts]).take(numbers))
+                predicates, numbers = whole.predicates, np.full(len(whole.subjects), -1, np.int32)
+                if self._codes is not None:
+                    codes, predicates = self._codes.split(whole.predicates)
+                    numbers = await self._of_codes(codes, self._codes)
+                own = whole._replace(predicates=predicates)
+                rest = marked(own, unread := numbers < 0)
+                numbers[unread] = await self._read(rest, rest.predicates, self.predicate_names)
+                self._edges.append(own._replace(predicates=predicates * KINDS + numbers))
+                ring = marked(own, np.array([one for one, _ in self._verdicts]).take(numbers))
                 subjects, objects = (await self.are_visible(ring.ends)).reshape(2, -1)
                 yield marked(ring, subjects & objects)
 
@@ -123,15 +129,13 @@ class ViewColumns(ForwardingIntegerGraph):
     async def are_visible(self, handles: IntArray) -> BoolArray:
         """Which of some nodes are visible; an end of edges that is no node is."""
         self._hidden = grown(self._hidden, self.size)
-        keys = await call.within(self._db.keys())
-        if keys is not None and self._judge.keys.isdisjoint(keys):
+        if not await call.within(self._db.has_nodes_with(self._judge.keys)):
             return np.ones(len(handles), bool)
         new = distinct_numbers(handles[self._hidden.take(handles) == 0])
         hidden = np.full(len(new), -1, np.int8)
         types = await call.within(self._inner.types(new))
         are_nodes = np.flatnonzero(types != NO_NODE)
-        of_nodes = await self._read(new[are_nodes], types[are_nodes], self.type_names)
-        numbers = self._judged(*of_nodes)
+        numbers = await self._read(new[are_nodes], types[are_nodes], self.type_names)
         hidden[are_nodes] = [-1 if self._verdicts[n][0] else 1 for n in numbers.tolist()]
         self._hidden[new] = hidden
         visible: BoolArray = self._hidden.take(handles) < 0
@@ -139,37 +143,40 @@ class ViewColumns(ForwardingIntegerGraph):
 
     async def _read(
         self, things: IntArray | Ring, owners: IntArray, names: Sequence[str]
-    ) -> tuple[IntArray, list[tuple[str, Metadata]]]:
-        """What the judge reads of nodes or edges: different rows, and the place of each one's."""
-        places, rows, codes = dict[str, int](), list[tuple[str, Metadata]](), list[int]()
-        read = properties_of(self._db, self._inner, things, self._judge.keys)
+    ) -> IntArray:
+        """The numbers of the verdicts on nodes or edges whose metadata are read."""
+        numbers, read = list[int](), properties_of(self._db, self._inner, things, self._judge.keys)
         async with aclosing(read) as parts:
             async for part, values in parts:
                 call.hold(EDGE_BYTES * len(owners[part]))
-                for row in zip(owners[part].tolist(), *values.values(), strict=True):
-                    codes.append(places.setdefault(repr(row), len(rows)))
-                    if codes[-1] == len(rows):
-                        rows.append((names[row[0]], dict(zip(values, row[1:], strict=True))))
-        return np.array(codes, np.int32), rows
+                for owner, *own in zip(owners[part].tolist(), *values.values(), strict=True):
+                    known = dict(zip(values, own, strict=True))
+                    numbers.append(self._number(self._judge.reading(names[owner], known)))
+        return np.array(numbers, np.int32)
 
-    def _judged_once(self, codes: IntArray, rows: Sequence[tuple[str, Metadata]]) -> IntArray:
-        """The same of rows that are those of the whole graph, each of which is judged once."""
-        self._of_rows = grown(self._of_rows, len(rows))
-        new = distinct_numbers(codes[self._of_rows.take(codes) == 0])
-        known = self._judged(
-            np.arange(len(new), dtype=np.int32), [rows[code] for code in new.tolist()]
-        )
-        self._of_rows[new] = known + 1
-        return self._of_rows.take(codes) - 1
+    async def _of_codes(self, codes: IntArray, graph: CodedGraph) -> IntArray:
+        """The same by codes, each judged once a call and read once a graph; negative if unread."""
+        self._by_code = grown(self._by_code, int(codes.max(initial=-1)) + 1)
+        new = distinct_numbers(codes[self._by_code.take(codes) == 0])
 
-    def _judged(self, codes: IntArray, rows: Sequence[tuple[str, Metadata]]) -> IntArray:
-        """The numbers of the verdicts on rows, by the place of each one's."""
-        verdicts = [self._judge.verdict(*row) for row in rows]
-        for verdict in dict.fromkeys(verdicts):
-            if verdict not in self._numbers:
-                self._numbers[verdict] = len(self._verdicts)
-                self._verdicts.append(verdict)
-        return np.array([self._numbers[one] for one in verdicts], np.int32).take(codes)
+        def judge() -> None:
+            for code in call.checked(new.tolist()):
+                if code not in graph.memo:
+                    row = graph.row(code)
+                    graph.memo[code] = row and self._judge.reading(*row)
+                reading = graph.memo[code]
+                self._by_code[code] = -1 if reading is None else self._number(reading) + 1
+
+        await off_loop(len(new) * KINDS, judge)
+        return np.maximum(self._by_code.take(codes) - 1, -1)
+
+    def _number(self, reading: Any) -> int:
+        """The number of the verdict on a reading."""
+        verdict = self._judge.verdict(reading)
+        number = self._numbers.setdefault(verdict, len(self._verdicts))
+        if number == len(self._verdicts):
+            self._verdicts.append(verdict)
+        return number
 
 
 class GraphView(NormalizedBackend):
@@ -212,7 +219,9 @@ class GraphView(NormalizedBackend):
 
     async def _visible_edges(self, edges: Collection[Triple]) -> set[Triple]:
         known = await self._inner.metadata_for_edges_batch(edges, self._judge.keys)
-        verdict = self._judge.verdict
-        held = [edge for edge in edges if verdict(edge[1], known.get(edge, NO_METADATA))[0]]
+        read = (
+            (edge, self._judge.reading(edge[1], known.get(edge, NO_METADATA))) for edge in edges
+        )
+        held = [edge for edge, reading in read if self._judge.verdict(reading)[0]]
         ends = await self._visible_ids([*{end for edge in held for end in edge[::2]}])
         return {edge for edge in held if ends.issuperset(edge[::2])}

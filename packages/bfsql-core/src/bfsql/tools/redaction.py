@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from bfsql.abc import GraphDbInterface, NormalizedBackend
-from bfsql.integers import ForwardingIntegerGraph, IntArray, IntegerGraph, NodeBatch
+from bfsql.integers import ForwardingIntegerGraph, IntArray, IntegerGraph, NodeBatch, NumberedRings
 from bfsql.models import NO_METADATA, Edge, EntityStub, Metadata, Node, Outline, Triple
 from bfsql.models.condition import PropertyCondition
 from bfsql.models.parts import only
@@ -52,6 +52,10 @@ class RedactedGraphDb(NormalizedBackend):
         if columns is None or type(columns).node_metadata is not IntegerGraph.node_metadata:
             return None
         return RedactedIntegerGraph(columns)
+
+    def numbered(self, keys: Collection[str] = ()) -> NumberedRings | None:
+        """The rings that a cache holds, but none with metadata, which no hook has seen."""
+        return None if keys else super().numbered()
 
     async def search_entities(
         self, query: str, node_types: list[str] | None = None
