@@ -14,9 +14,9 @@ const SHOWN_MS = 2000;
  * @param {() => string} text
  * @param {() => Element | null} [shown] The element with the text; it is selected if the browser
  *   does not allow scripts to copy.
+ * @param {string} [label]
  */
-export function copyButton(what, text, shown = () => null) {
-  const label = "Copy";
+export function copyButton(what, text, shown = () => null, label = "Copy") {
   let waiting = 0;
   const button = h("button", { type: "button", class: "copy", "aria-label": `Copy ${what}`, onclick: copy }, label);
 

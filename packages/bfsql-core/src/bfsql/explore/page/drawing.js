@@ -102,7 +102,7 @@ function linesOf(graph, edgeLabel) {
     line.width = Math.max(line.width, /** @type {any} */ (edge).width ?? 1.7);
     lines.set(key, line);
   }
-  for (const line of lines.values()) line.labels = shortened(line.labels);
+  for (const line of lines.values()) line.labels = shortened(line.labels.filter(({ text }) => text));
   return [...lines.values()];
 }
 

@@ -22,6 +22,14 @@ import { register } from "./palette.js";
 /** @type {Promise<Schema> | null} */
 let asked = null;
 
+/** @type {Schema | null} */
+let known = null;
+
+/** The schema, if it has been read. */
+export function loaded() {
+  return known;
+}
+
 /** @param {{again?: boolean}} [how] @returns {Promise<Schema>} */
 export function schema({ again = false } = {}) {
   if (!asked || again) {
@@ -69,7 +77,7 @@ async function load() {
   const lists = { entity_types: types, predicates: answer.predicates ?? [] };
   const nodeCounts = new Map(Object.entries(answer.node_counts ?? {}));
   register([...types].sort((a, b) => (nodeCounts.get(b) ?? 0) - (nodeCounts.get(a) ?? 0) || (a < b ? -1 : 1)));
-  return {
+  return (known = {
     description: answer.graph_description ?? "",
     comprehensive: answer.comprehensive ?? false,
     types,
@@ -80,5 +88,5 @@ async function load() {
     notes: made.notes,
     properties: answer.properties ?? {},
     call: made,
-  };
+  });
 }

@@ -19,6 +19,7 @@ import { shapeProgram } from "./shapes.js";
  * @property {(id: string | null) => void} onHover
  * @property {(id: string) => void} [onClick]
  * @property {(id: string) => void} [onDoubleClick]
+ * @property {(from: string, to: string) => void} [onEdgeClick]
  */
 
 /** The camera position from which everything is visible. */
@@ -78,7 +79,7 @@ export class Stage {
 
   /** Leave the container; the next picture gets the stage. */
   leave() {
-    this.handlers = { ...this.handlers, onFrame() {}, onHover() {}, onClick: undefined, onDoubleClick: undefined };
+    this.handlers = { ...this.handlers, onFrame() {}, onHover() {}, onClick: undefined, onDoubleClick: undefined, onEdgeClick: undefined };
     this.sigma.setGraph(emptyDrawing());
     this.element.remove();
     this.buttons.remove();
@@ -106,6 +107,7 @@ export class Stage {
       defaultNodeType: "shape",
       doubleClickZoomingRatio: 1,
       edgeProgramClasses: { arrow, line },
+      enableEdgeEvents: true,
       edgeReducer: (/** @type {string} */ id, /** @type {any} */ data) => this.handlers.reduceEdge(id, data),
       maxCameraRatio: 4,
       minCameraRatio: 0.02,
@@ -143,6 +145,12 @@ export class Stage {
       const { onClick, onDoubleClick } = this.handlers;
       waiting = window.setTimeout(() => onClick?.(idOf(node)), onDoubleClick ? DOUBLE_CLICK_MS : 0);
     });
+    sigma.on("clickEdge", (/** @type {any} */ { edge }) => {
+      const [from, to] = sigma.getGraph().extremities(edge).map(idOf);
+      this.handlers.onEdgeClick?.(from, to);
+    });
+    sigma.on("enterEdge", () => this.element.classList.toggle("pointing", Boolean(this.handlers.onEdgeClick)));
+    sigma.on("leaveEdge", () => this.element.classList.remove("pointing"));
     sigma.on("doubleClickNode", (/** @type {any} */ event) => {
       event.preventSigmaDefault();
       clearTimeout(waiting);

@@ -6,12 +6,12 @@
  * is omitted. Going back in the browser goes back in the walk.
  */
 
-const TEXTS = { view: "start", q: "", id: "", show: "", direction: "both", details: "name", sort: "", sort_by: "", tab: "", hub: "", connect: "yes", at: "" };
+const TEXTS = { view: "start", q: "", id: "", show: "", direction: "both", details: "name", sort: "", sort_by: "", tab: "", hub: "", connect: "yes", at: "", picked: "" };
 const NUMBERS = { hops: 1, limit: 300, max_tokens: null, k: null, step: 0, offset: 0 };
 const LISTS = ["seeds", "predicates", "types", "exclude", "hide", "path", "along", "to", "where", "measure", "facets", "open"];
 
 /** What can change while the answer remains on its page. */
-const ON_PAGE = new Set(["hide", "tab", "sort", "open", "offset"]);
+const ON_PAGE = new Set(["hide", "tab", "sort", "open", "offset", "picked"]);
 
 /** @typedef {Record<string, any>} State */
 

@@ -319,7 +319,7 @@ export function suggestFacets(text, schema) {
   return found.slice(0, MOST).map(({ name, range }) => ({ text: name, hint: range }));
 }
 
-/** @typedef {{name: string, range: string, values: string[]}} Property */
+/** @typedef {{name: string, range: string, values: string[], numbers: number[] | null}} Property `numbers` are the smallest and the largest value. */
 
 /** The properties of types. @param {string[]} types @param {Schema} schema @returns {Property[]} */
 export function propertiesOf(types, schema) {
@@ -328,7 +328,9 @@ export function propertiesOf(types, schema) {
   for (const text of types.flatMap((type) => schema.properties[type] ?? [])) {
     const [, name, range = ""] = /^(.*?)(?:: (.*))?$/s.exec(text) ?? [];
     const values = range.includes("..") ? [] : range.split(" | ").filter((value) => value && value !== "...");
-    if (name && !found.has(name)) found.set(name, { name, range, values });
+    const [, low, high] = /^(-?\d[\d.e+-]*?)\.\.(-?\d[\d.e+-]*)$/.exec(range) ?? [];
+    const numbers = low && Number.isFinite(Number(low)) && Number.isFinite(Number(high)) ? [Number(low), Number(high)] : null;
+    if (name && !found.has(name)) found.set(name, { name, range, values, numbers });
   }
   return [...found.values()];
 }

@@ -6,6 +6,7 @@
 import { call } from "./api.js";
 import { Graph } from "./graph.js";
 import { knownName, readNames } from "./names.js";
+import { fieldsOf, groupsFor, isAlone, isSet, seedTypes } from "./sets.js";
 
 /** @typedef {{graph: Graph, calls: import("./api.js").Call[]}} Walked The calls, and the graph formed by all their answers. */
 
@@ -38,7 +39,7 @@ export function walkArguments(state) {
     at: state.at,
     where: state.where,
     sort_by: state.sort_by,
-    facets: state.offset ? [] : state.facets,
+    facets: state.offset ? [] : state.facets.length || !isAlone(state) ? state.facets : groupsFor(seedTypes(state) ?? []),
     ...detail(state),
     limit: state.limit,
     offset: state.offset || null,
@@ -56,22 +57,12 @@ export function isRestricted(state) {
   return isSet(state) || state.to.length > 0 || state.along.length > 0 || stepsOf(state).length > 0;
 }
 
-/** Whether a seed is a pattern. @param {State} state */
-export function isSet({ seeds }) {
-  return seeds.some(isPattern);
-}
-
-/** Whether a text is written as a pattern: a type with an asterisk or brackets behind it. @param {string} text */
-export function isPattern(text) {
-  return /^[^[\]]+(?::\*|\[.*\])$/s.test(text.trim());
-}
-
 /** @param {State} state */
 function detail(state) {
   if (state.details === "none") return { topology_only: true };
   if (state.details === "all") return {};
   const key = orderOf(state.sort_by).key.replace(/^\d+\./, "");
-  return { fields: key && !NUMBERS.has(key) ? [...new Set(["name", key])] : ["name"] };
+  return { fields: [...new Set(["name", ...(key && !NUMBERS.has(key) ? [key] : []), ...fieldsOf(state)])] };
 }
 
 /** The property or number by which `sort_by` orders an answer. @param {string} text `-year` or `year desc`. */
@@ -146,32 +137,4 @@ export async function walk(state, signal, known) {
 export async function nameStubs(graph, signal) {
   await readNames(graph.nodes.filter((node) => !node.full).map((node) => node.id), signal);
   graph.rename(knownName);
-}
-
-/**
- * A change of the state. If it makes a set the start of a walk, the conditions on the set move into
- * its patterns: in `where` they would be about other nodes from then on.
- *
- * @param {State} state @param {Partial<State>} change @returns {Partial<State>}
- */
-export function fromSet(state, change) {
-  const { seeds, where } = state;
-  if (!isAlone(state) || isAlone({ ...state, ...change }) || !seeds.every(isPattern)) return change;
-  const moves = (/** @type {string} */ condition) => seeds.every((/** @type {string} */ seed) => ofPattern(condition, seed) !== null);
-  const within = (/** @type {string} */ seed, /** @type {string} */ condition) => `${seed.replace(/:\*$/, "")}[${ofPattern(condition, seed)}]`;
-  const moved = where.filter(moves);
-  return { seeds: seeds.map((/** @type {string} */ seed) => moved.reduce(within, seed)), where: where.filter((/** @type {string} */ one) => !moves(one)), ...change };
-}
-
-/** Whether a state is a set without a walk. @param {State} state */
-export function isAlone(state) {
-  return isSet(state) && !state.hops && !state.path.length && !state.along.length && !state.to.length;
-}
-
-/** A condition as it stands in the brackets of a pattern, without its type; null if it is about another type. @param {string} condition @param {string} pattern */
-function ofPattern(condition, pattern) {
-  const type = pattern.replace(/(?::\*|\[.*)$/s, "");
-  const [, no = "", rest] = /** @type {RegExpExecArray} */ (/^(no\s+)?(.*)$/s.exec(condition));
-  if ([".", " "].includes(rest[type.length]) && rest.startsWith(type)) return no + rest.slice(type.length + 1);
-  return /^[^=<>!~.\s-][^=<>!~.]*(?:\.|\s<?-)/.test(rest) ? null : condition;
 }

@@ -5,6 +5,7 @@ import { call } from "../api.js";
 import { count, h, name } from "../dom.js";
 import { nameIn } from "../graph.js";
 import { remember } from "../names.js";
+import { stepWords } from "../words.js";
 import { notesList } from "./parts.js";
 
 /**
@@ -44,7 +45,7 @@ export function relationsOf({ edges, notes = [] }) {
  */
 export function hubChoice({ name: title, relations, total, notes }, limit, choose, cancel) {
   const rows = relations.map(([step, n]) =>
-    h("li", null, h("button", { type: "button", onclick: () => choose(step) }, name(step, "predicate"), h("span", { class: "number" }, count(n)))));
+    h("li", null, h("button", { type: "button", title: step, onclick: () => choose(step) }, name(stepWords(step)), h("span", { class: "number" }, count(n)))));
   const size = relations.length ? `has ${count(total)} relations` : "has more relations than could be counted";
   return h("section", { class: "hub", "aria-label": "What to open", tabindex: "-1", onkeydown: (/** @type {KeyboardEvent} */ e) => e.key === "Escape" && cancel?.() },
     h("h2", null, name(title), ` ${size}`),

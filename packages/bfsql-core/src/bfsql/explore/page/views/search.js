@@ -9,7 +9,7 @@ import { schema, schemaOrNull } from "../schema.js";
 import { suggestPatterns, suggestSets, suggestTexts } from "../steps.js";
 import { go, href } from "../state.js";
 import { show } from "../shown.js";
-import { isPattern } from "../walking.js";
+import { isPattern } from "../sets.js";
 import { failure, notesList, typeName } from "./parts.js";
 
 const WAIT_MS = 120;

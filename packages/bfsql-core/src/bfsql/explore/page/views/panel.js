@@ -1,0 +1,86 @@
+// @ts-check
+/** The panel beside the picture: a node with its record, or the relations between two nodes, with their evidence. */
+
+import { call, isAbort, latest, namesOf, read } from "../api.js";
+import { fill, h, link, name } from "../dom.js";
+import { nameIn } from "../graph.js";
+import { href } from "../state.js";
+import { relationWords } from "../words.js";
+import { evidencePart, idsIn, recordPart, relationsPart, valueOf } from "./entity.js";
+import { failure, typeName } from "./parts.js";
+
+/** The number of passages of an entity that are looked through for those of a relation. */
+const MOST_PASSAGES = 1000;
+
+/** @typedef {import("../graph.js").Graph} Graph */
+
+/** What is selected, as it stands in the address: an id, or two of them. @param {string[]} ids */
+export function selection(...ids) {
+  return ids.length > 1 || ids[0].startsWith("[") ? JSON.stringify(ids) : ids[0];
+}
+
+/** @param {HTMLElement} container @param {{onExpand: (id: string) => void, onClose: () => void}} how */
+export function panel(container, { onExpand, onClose }) {
+  const one = latest();
+  let now = "";
+
+  /** @param {string} picked @param {Graph} graph */
+  async function show(picked, graph) {
+    container.hidden = !picked;
+    if (picked === now) return;
+    now = picked;
+    one.stop();
+    if (!picked) return;
+    const [from, to] = idsOf(picked);
+    container.setAttribute("aria-busy", "true");
+    try {
+      const parts = await one.run((signal) => (to === undefined ? ofNode(from, signal) : ofEdges(from, to, graph, signal)));
+      fill(container, h("button", { type: "button", class: "close", "aria-label": "Close the panel", onclick: onClose }, "×"), parts);
+    } catch (error) {
+      if (!isAbort(error)) fill(container, h("button", { type: "button", class: "close", "aria-label": "Close the panel", onclick: onClose }, "×"), failure(error));
+    }
+    container.removeAttribute("aria-busy");
+  }
+
+  /** @param {string} id @param {AbortSignal} signal */
+  async function ofNode(id, signal) {
+    const { answer } = await call("describe_entity", { id }, signal);
+    const names = await namesOf(idsIn(answer.provenance?.items ?? []), signal);
+    return [
+      h("h2", { dir: "auto", class: "long" }, nameIn(answer) ?? answer.id),
+      h("p", { class: "row" }, typeName(answer.entity_type), name(answer.id, "id")),
+      h("p", { class: "row" }, h("button", { type: "button", class: "primary", onclick: () => onExpand(id) }, "+ Expand"),
+        link(href({ view: "walk", seeds: [id] }), { class: "button" }, "Walk from here"), link(href({ view: "entity", id }), { class: "button" }, "Whole page")),
+      recordPart(answer), evidencePart(answer, names), relationsPart(answer),
+    ];
+  }
+  return { show, stop: () => one.stop() };
+}
+
+/** @param {string} picked @returns {string[]} */
+function idsOf(picked) {
+  try {
+    const ids = picked.startsWith("[") ? JSON.parse(picked) : [picked];
+    return ids.every((/** @type {any} */ id) => typeof id === "string") ? ids : [picked];
+  } catch {
+    return [picked]; // an id that looks like a list
+  }
+}
+
+/** @param {string} from @param {string} to @param {Graph} graph @param {AbortSignal} signal */
+async function ofEdges(from, to, graph, signal) {
+  const edges = graph.edges.filter((e) => (e.subject === from && e.object === to) || (e.subject === to && e.object === from));
+  const records = await Promise.all(edges.map(({ subject, predicate, object }) => read(`relations?${new URLSearchParams({ subject, predicate, object })}`, signal)));
+  const passages = await read(`entities/${encodeURIComponent(from)}/provenance?limit=${MOST_PASSAGES}`, signal);
+  const sides = passages.items.length < MOST_PASSAGES ? passages : await read(`entities/${encodeURIComponent(to)}/provenance?limit=${MOST_PASSAGES}`, signal);
+  const items = sides.items.filter((/** @type {any} */ item) => edges.some((e) => e.subject === item.subject && e.predicate === item.predicate && e.object === item.object));
+  const names = await namesOf(idsIn(items), signal);
+  const end = (/** @type {string} */ id) => link(href({ view: "entity", id }), null, name(graph.nameOf(id)));
+  return [
+    h("h2", null, name(graph.nameOf(from)), " and ", name(graph.nameOf(to))),
+    edges.map(({ subject, predicate, object }, at) => h("section", null,
+      h("p", { class: "triple", title: `-${predicate}->` }, end(subject), h("span", null, relationWords([predicate], "out")), end(object)),
+      h("dl", null, Object.entries(records[at].metadata ?? {}).map(([key, value]) => h("div", null, h("dt", { dir: "auto" }, key), h("dd", null, valueOf(value))))))),
+    evidencePart({ provenance: { items, total: sides.items.length < MOST_PASSAGES ? items.length : undefined } }, names) ?? h("p", { class: "muted" }, "The graph has no passages for this."),
+  ];
+}
