@@ -1,14 +1,9 @@
 // @ts-check
-/**
- * Calls the tools through the web API, as any other program would.
- */
+/** Calls the tools through the web API, as any other program would. */
 
 /** A call that failed, with a message for the user. */
 export class ApiError extends Error {
-  /**
-   * @param {string} message
-   * @param {{status?: number, kind?: string, argument?: string, retryAfter?: number | null}} [about]
-   */
+  /** @param {string} message @param {{status?: number, kind?: string, argument?: string, retryAfter?: number | null}} [about] */
   constructor(message, { status = 0, kind = "", argument = "", retryAfter = null } = {}) {
     super(message);
     this.name = "ApiError";
@@ -88,14 +83,7 @@ export function tokensOf(bytes) {
   return Math.ceil(bytes / 3);
 }
 
-/**
- * Read a document of the web API.
- *
- * @param {string} path Relative to the page, without a slash in front.
- * @param {AbortSignal} [signal]
- * @returns {Promise<any>}
- * @throws {ApiError} As for `call`.
- */
+/** Read a document of the web API. @param {string} path Relative to the page, without a slash in front. @param {AbortSignal} [signal] @returns {Promise<any>} @throws {ApiError} As for `call`. */
 export async function read(path, signal) {
   return parsed(await body(await request(path, { signal })));
 }
@@ -114,11 +102,7 @@ export async function namesOf(ids, signal) {
   return new Map(results.flatMap((/** @type {any} */ found) => (typeof found.name === "string" ? [[found.id, found.name]] : [])));
 }
 
-/**
- * Run one call at a time: a new call aborts the previous one, whose answer is discarded.
- *
- * @returns {{run: <T>(f: (signal: AbortSignal) => Promise<T>) => Promise<T>, stop: () => void}}
- */
+/** Run one call at a time: a new call aborts the previous one, whose answer is discarded. @returns {{run: <T>(f: (signal: AbortSignal) => Promise<T>) => Promise<T>, stop: () => void}} */
 export function latest() {
   /** @type {AbortController | null} */
   let running = null;

@@ -1,7 +1,5 @@
 // @ts-check
-/**
- * Copies text, and confirms it visibly and to screen readers.
- */
+/** Copies text, and confirms it visibly and to screen readers. */
 
 import { announce, h } from "./dom.js";
 
@@ -18,7 +16,7 @@ const SHOWN_MS = 2000;
  */
 export function copyButton(what, text, shown = () => null, label = "Copy") {
   let waiting = 0;
-  const button = h("button", { type: "button", class: "copy", "aria-label": `Copy ${what}`, onclick: copy }, label);
+  const button = h("button", { type: "button", class: "copy", "aria-label": label === "Copy" ? `Copy ${what}` : null, onclick: copy }, label);
 
   async function copy() {
     const done = await copied(text(), shown());

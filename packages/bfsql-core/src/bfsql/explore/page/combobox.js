@@ -1,7 +1,5 @@
 // @ts-check
-/**
- * A text field with suggestions: the combobox with a list of the ARIA practices.
- */
+/** A text field with suggestions: the combobox with a list of the ARIA practices. */
 
 import { announce, fill, h, name, plural } from "./dom.js";
 
@@ -35,11 +33,7 @@ import { announce, fill, h, name, plural } from "./dom.js";
 
 let boxes = 0;
 
-/**
- * @param {How} how
- * @returns {{element: HTMLElement, input: HTMLInputElement, problem: (sentence: string) => void}}
- *   `problem` shows a message at the field; an empty text removes it.
- */
+/** @param {How} how @returns {{element: HTMLElement, input: HTMLInputElement, problem: (sentence: string) => void}} `problem` shows a message at the field; an empty text removes it. */
 export function combobox({ label, value = "", placeholder = "", suggest, onChange, labelHidden = false, clears = false, wait = 0 }) {
   boxes += 1;
   const id = `combobox-${boxes}`;
@@ -61,11 +55,7 @@ export function combobox({ label, value = "", placeholder = "", suggest, onChang
   let waiting = 0;
   let searches = 0;
   let committed = value;
-  /**
-   * Keys pressed while suggestions are fetched, to be applied to them; null at other times.
-   *
-   * @type {string[] | null}
-   */
+  /** Keys pressed while suggestions are fetched, to be applied to them; null at other times. @type {string[] | null} */
   let held = null;
 
   function typed() {

@@ -17,12 +17,7 @@ const MANY = 1500;
 const MOST_LABELS = 5;
 const LABEL_LENGTH = 40;
 
-/**
- * The key of a node in the drawing. Sigma stores data about nodes in plain objects, so an id such
- * as `__proto__` must not be a key.
- *
- * @param {string} id
- */
+/** The key of a node in the drawing. Sigma stores data about nodes in plain objects, so an id such as `__proto__` must not be a key. @param {string} id */
 export const keyOf = (id) => `n${id}`;
 
 /** The id behind a key. @param {string} key */

@@ -1,7 +1,5 @@
 // @ts-check
-/**
- * The graph on the page as CSV and GraphML.
- */
+/** The graph on the page as CSV and GraphML. */
 
 import { replaceHidden } from "./characters.js";
 
@@ -19,11 +17,7 @@ const EDGE_COLUMNS = ["subject", "predicate", "object"];
 const FORMULA = /^[\s\0]*[=+\-@\uff1d\uff0b\uff0d\uff20]|^[\t\r\n]/;
 const NUMBER = /^[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
-/**
- * A table of nodes, which `bfsql load` reads.
- *
- * @param {Node[]} nodes
- */
+/** A table of nodes, which `bfsql load` reads. @param {Node[]} nodes */
 export function nodesAsCsv(nodes) {
   const keys = keysOf(nodes).filter((key) => key !== "name");
   const rows = nodes.map((node) => [
@@ -35,11 +29,7 @@ export function nodesAsCsv(nodes) {
   return csv([[...NODE_COLUMNS, ...keys.map((key) => apart(key, NODE_COLUMNS))], ...rows]);
 }
 
-/**
- * A table of edges, which `bfsql load` reads.
- *
- * @param {Edge[]} edges
- */
+/** A table of edges, which `bfsql load` reads. @param {Edge[]} edges */
 export function edgesAsCsv(edges) {
   const keys = keysOf(edges);
   const rows = edges.map((edge) => [
@@ -51,11 +41,7 @@ export function edgesAsCsv(edges) {
   return csv([[...EDGE_COLUMNS, ...keys.map((key) => apart(key, EDGE_COLUMNS))], ...rows]);
 }
 
-/**
- * A table of walks: for each step its edge, and the id and name of its node.
- *
- * @param {{nodes: string[], edges?: string[]}[]} walks @param {(id: string) => string} nameOf
- */
+/** A table of walks: for each step its edge, and the id and name of its node. @param {{nodes: string[], edges?: string[]}[]} walks @param {(id: string) => string} nameOf */
 export function walksAsCsv(walks, nameOf) {
   const steps = Math.max(0, ...walks.map(({ nodes }) => nodes.length));
   const heads = Array.from({ length: steps }, (_, at) => [...(at ? [`edge ${at}`] : []), `id ${at}`, `name ${at}`]).flat();
@@ -92,12 +78,7 @@ function apart(key, columns) {
 const NODE_DATA = ["type", "name", "full", "seed"];
 const EDGE_DATA = ["predicate"];
 
-/**
- * GraphML that networkx, Gephi and yEd can read: a directed graph whose nodes have the graph's ids.
- *
- * @param {Node[]} nodes
- * @param {Edge[]} edges
- */
+/** GraphML that networkx, Gephi and yEd can read: a directed graph whose nodes have the graph's ids. @param {Node[]} nodes @param {Edge[]} edges */
 export function asGraphml(nodes, edges) {
   const ids = distinctIds(nodes);
   const nodeData = nodes.map(({ type, name, full, seed, metadata }) => data({ type, name, full, seed }, metadata, NODE_DATA));
@@ -148,11 +129,7 @@ class Keys {
   /** @type {string[]} */
   lines = [];
 
-  /**
-   * @param {"node" | "edge"} domain
-   * @param {Map<string, any>[]} records
-   * @returns {Map<string, string>} From a name to the id of its key.
-   */
+  /** @param {"node" | "edge"} domain @param {Map<string, any>[]} records @returns {Map<string, string>} From a name to the id of its key. */
   declare(domain, records) {
     /** @type {Map<string, string>} */
     const kinds = new Map();
@@ -189,11 +166,7 @@ function dataLines(record, keys) {
 
 // --- text --------------------------------------------------------------------------------
 
-/**
- * Text for XML elements and attributes. Characters that XML cannot hold become U+FFFD.
- *
- * @param {string} text
- */
+/** Text for XML elements and attributes. Characters that XML cannot hold become U+FFFD. @param {string} text */
 export function xml(text) {
   return text
     .replace(/[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]|[\ud800-\udfff]/gu, "\ufffd")

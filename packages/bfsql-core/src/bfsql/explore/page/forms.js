@@ -37,12 +37,7 @@ export function asMcp(tool, args) {
   return { text: json(message) };
 }
 
-/**
- * @param {string} tool
- * @param {Arguments} args
- * @param {string} file The graph's file.
- * @returns {Written}
- */
+/** @param {string} tool @param {Arguments} args @param {string} file The graph's file. @returns {Written} */
 export function asCommand(tool, args, file) {
   if (!TOOLS.has(tool)) return without(`There is no command for ${tool}: it is not one of the six tools.`);
   const unfit = wrongForShell(args);
@@ -59,12 +54,7 @@ export function asCommand(tool, args, file) {
   return { text: line.length <= LINE ? line : parts.join(" \\\n  ") };
 }
 
-/**
- * @param {string} tool
- * @param {Arguments} args
- * @param {string} file The graph's file.
- * @returns {Written}
- */
+/** @param {string} tool @param {Arguments} args @param {string} file The graph's file. @returns {Written} */
 export function asPython(tool, args, file) {
   return {
     text: [

@@ -1,8 +1,5 @@
 // @ts-check
-/**
- * Notes, which are written for models, in words for people, each with a button that does what the
- * note advises. Kinds that are not in the table are shown as they are.
- */
+/** Notes, which are written for models, in words for people, each with a button that does what the note advises. Kinds that are not in the table are shown as they are. */
 
 import { count, plural } from "./dom.js";
 import { get, set } from "./state.js";

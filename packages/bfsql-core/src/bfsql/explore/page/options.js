@@ -131,10 +131,7 @@ function budgets(now) {
   return BUDGETS.some(([value]) => value === text) ? BUDGETS : [...BUDGETS, [text, `${count(now ?? 0)} tokens`]];
 }
 
-/**
- * @param {string} label @param {string} key @param {string} value @param {string[][]} options
- * @param {(value: string) => void} onChange @param {boolean} [disabled]
- */
+/** @param {string} label @param {string} key @param {string} value @param {string[][]} options @param {(value: string) => void} onChange @param {boolean} [disabled] */
 function choice(label, key, value, options, onChange, disabled = false) {
   const select = h("select", { id: `control-${key}`, disabled, title: disabled ? "The path decides this" : null, onchange: () => onChange(select.value) },
     options.map(([v, text]) => h("option", { value: v, selected: v === value }, text)));

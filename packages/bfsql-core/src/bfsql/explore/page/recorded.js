@@ -1,8 +1,5 @@
 // @ts-check
-/**
- * Recorded tool calls: the lines of `--record`, and those of the example audit hook if they
- * contain the arguments.
- */
+/** Recorded tool calls: the lines of `--record`, and those of the example audit hook if they contain the arguments. */
 
 import { tokensOf } from "./api.js";
 import { plural } from "./dom.js";
@@ -26,12 +23,7 @@ import { plural } from "./dom.js";
 /** Milliseconds without a call after which calls that name no session form a new one. */
 const PAUSE = 30 * 60 * 1000;
 
-/**
- * The calls of a file; lines that cannot be read are counted.
- *
- * @param {string} text
- * @returns {{calls: Recorded[], broken: number}}
- */
+/** The calls of a file; lines that cannot be read are counted. @param {string} text @returns {{calls: Recorded[], broken: number}} */
 export function readFile(text) {
   const lines = text.replace(/^\ufeff/, "").split("\n").filter((line) => line.trim());
   const calls = lines.map((line) => {
@@ -44,12 +36,7 @@ export function readFile(text) {
   return whole(calls);
 }
 
-/**
- * The calls that the server returns at `/recorded`.
- *
- * @param {any} document
- * @returns {{calls: Recorded[], broken: number, note: string}} The note says what is missing.
- */
+/** The calls that the server returns at `/recorded`. @param {any} document @returns {{calls: Recorded[], broken: number, note: string}} The note says what is missing. */
 export function readDocument(document) {
   const { calls, broken } = whole((Array.isArray(document?.calls) ? document.calls : []).map(asRecorded));
   return { calls, broken: broken + (Number(document?.broken_lines) || 0), note: text(document?.note) };
@@ -61,12 +48,7 @@ function whole(calls) {
   return { calls: found, broken: calls.length - found.length };
 }
 
-/**
- * A line as a call; null if it contains too little to be shown.
- *
- * @param {any} line
- * @returns {Recorded | null}
- */
+/** A line as a call; null if it contains too little to be shown. @param {any} line @returns {Recorded | null} */
 export function asRecorded(line) {
   if (typeof line !== "object" || line === null || Array.isArray(line)) return null;
   if (typeof line.tool !== "string" || !isObject(line.arguments)) return null;

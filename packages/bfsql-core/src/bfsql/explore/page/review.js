@@ -65,7 +65,8 @@ function verdictOf(call, repeated, used) {
 
 /** The note on why a call found nothing. @param {Recorded} call */
 function why(call) {
-  const note = contentOf(call).notes.find((one) => /opposite direction|found nothing|no edge/i.test(one));
+  const { notes } = contentOf(call);
+  const note = notes.find((one) => /opposite direction/.test(one)) ?? notes.find((one) => /found nothing/.test(one));
   return note ? `: ${note.replace(/\.$/, "")}` : "";
 }
 

@@ -73,7 +73,9 @@ export function sentence(nameOf) {
   /** @param {any} error */
   function problem(error) {
     const fields = { path, where, ...menu.fields() };
-    const at = Object.hasOwn(fields, error?.argument ?? "") ? error.argument : "";
+    const quoted = /"((?:[^"\\]|\\.)+)"/.exec(error?.message ?? "")?.[1];
+    const inSet = error?.argument === "seeds" && quoted && isAlone(get()) && conditionsOf(get()).some((one) => one.includes(quoted));
+    const at = inSet ? "where" : Object.hasOwn(fields, error?.argument ?? "") ? error.argument : "";
     for (const [name, field] of Object.entries(fields)) field.problem(name === at ? error.message : "");
     if (at && !["path", "where"].includes(at)) menu.element.open = true;
     return Boolean(at);

@@ -1,8 +1,5 @@
 // @ts-check
-/**
- * The current content of the page: the graph, its picture, and the calls behind it. Views set it;
- * the panel of calls and the menu of files read it.
- */
+/** The current content of the page: the graph, its picture, and the calls behind it. Views set it; the panel of calls and the menu of files read it. */
 
 /**
  * @typedef {object} Shown

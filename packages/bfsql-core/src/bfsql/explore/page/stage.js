@@ -1,9 +1,5 @@
 // @ts-check
-/**
- * The stage for pictures: sigma with its canvases, and the buttons and keys that move the camera.
- *
- * Setting up WebGL takes longer than drawing, so a stage that a view releases serves the next one.
- */
+/** The stage for pictures: sigma with its canvases, and the buttons and keys that move the camera. Setting up WebGL takes longer than drawing, so a stage that a view releases serves the next one. */
 
 import { h, icon } from "./dom.js";
 import { emptyDrawing, idOf } from "./drawing.js";
@@ -30,13 +26,7 @@ const DOUBLE_CLICK_MS = 260;
 /** A stage that no picture uses. @type {Stage | null} */
 let free = null;
 
-/**
- * Put a stage into a container, which determines its size.
- *
- * @param {HTMLElement} container
- * @param {Handlers} handlers
- * @returns {Stage | null} Null if the browser has no WebGL.
- */
+/** Put a stage into a container, which determines its size. @param {HTMLElement} container @param {Handlers} handlers @returns {Stage | null} Null if the browser has no WebGL. */
 export function takeStage(container, handlers) {
   if (!free) {
     try {

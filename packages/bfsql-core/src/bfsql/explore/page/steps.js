@@ -30,11 +30,7 @@ const ARROW = /^(<?)-(.*?)(->|-(?=[\s{]|$))\s*(.*)$/s;
 
 // --- a step ------------------------------------------------------------------------------
 
-/**
- * A step whose arrow is complete; null for any other text.
- *
- * @param {string} text @param {Schema} schema @returns {{arrow: string, direction: Direction, predicates: string[], rest: string} | null}
- */
+/** A step whose arrow is complete; null for any other text. @param {string} text @param {Schema} schema @returns {{arrow: string, direction: Direction, predicates: string[], rest: string} | null} */
 export function readStep(text, schema) {
   const known = [...schema.predicates].sort((a, b) => b.length - a.length);
   const head = /^\s*(<?)-/.exec(text);
@@ -74,11 +70,7 @@ function typesBehind(text, at, schema) {
   return !named && found.length ? new Set(found) : null;
 }
 
-/**
- * The types at the other end of a step, with the number of edges that lead there.
- *
- * @param {{direction: Direction, predicates: string[]}} step @param {Types} at @param {Schema} schema
- */
+/** The types at the other end of a step, with the number of edges that lead there. @param {{direction: Direction, predicates: string[]}} step @param {Types} at @param {Schema} schema */
 function ends({ direction, predicates }, at, schema) {
   /** @type {Map<string, number>} */
   const counts = new Map();
@@ -91,11 +83,7 @@ function ends({ direction, predicates }, at, schema) {
   return [...counts].map(([type, count]) => ({ type, count })).sort((a, b) => b.count - a.count);
 }
 
-/**
- * The completions of a step.
- *
- * @param {string} text The text so far. @param {Types} at The types at which the step begins. @param {Schema} schema @returns {Suggestion[]}
- */
+/** The completions of a step. @param {string} text The text so far. @param {Types} at The types at which the step begins. @param {Schema} schema @returns {Suggestion[]} */
 export function suggestSteps(text, at, schema) {
   const alternative = /^(\s*<?-.*\|)([^|]*)$/s.exec(text);
   const step = readStep(text, schema);
@@ -192,11 +180,7 @@ export function suggestConditions(text, whole, reached = []) {
   return { suggestions: steps.map((one) => ({ ...one, text: before + one.text })), note };
 }
 
-/**
- * Sets for a text in the search field: types, values and properties that contain it.
- *
- * @param {string} text @param {Schema & {nodeCounts?: Map<string, number>}} schema @returns {Suggestion[]}
- */
+/** Sets for a text in the search field: types, values and properties that contain it. @param {string} text @param {Schema & {nodeCounts?: Map<string, number>}} schema @returns {Suggestion[]} */
 export function suggestSets(text, schema) {
   const types = schema.types.filter((type) => contains(type, text)).map((type) => {
     const n = schema.nodeCounts?.get(type);
@@ -260,11 +244,7 @@ function inBrackets(text, schema) {
   return propertyConditions(inner, known).map((one) => ({ ...one, text: before + one.text + (one.partial ? "" : "]") }));
 }
 
-/**
- * The completions of a condition by a property: the property, an operator, then one of the values.
- *
- * @param {string} text @param {Property[]} known @returns {Suggestion[]}
- */
+/** The completions of a condition by a property: the property, an operator, then one of the values. @param {string} text @param {Property[]} known @returns {Suggestion[]} */
 function propertyConditions(text, known) {
   const written = new RegExp(`^(.*?)(${[...OPERATORS].sort((a, b) => b.length - a.length).join("|")})(.*)$`, "s").exec(text);
   if (!written) {
@@ -278,12 +258,7 @@ function propertyConditions(text, known) {
   return values.filter((value) => contains(value, fragment)).map((value) => ({ text: `${left}${sign}${before}${value}` }));
 }
 
-/**
- * @param {string} text
- * @param {Schema} schema
- * @param {boolean} path Whether there is a path, whose nodes have `paths`.
- * @returns {Suggestion[]}
- */
+/** @param {string} text @param {Schema} schema @param {boolean} path Whether there is a path, whose nodes have `paths`. @returns {Suggestion[]} */
 export function suggestOrder(text, schema, path) {
   const own = [{ name: "degree", hint: "edges in the answer" }, ...(path ? [{ name: "paths", hint: "walks through the node" }, { name: "measure", hint: "the first measure" }] : [])];
   const names = properties(schema).filter(({ name }) => !name.includes(".")).map(({ name, range }) => ({ name, hint: range }));

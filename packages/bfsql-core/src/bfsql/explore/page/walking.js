@@ -1,7 +1,5 @@
 // @ts-check
-/**
- * The calls that a state of the walk stands for, and the graph formed by their answers.
- */
+/** The calls that a state of the walk stands for, and the graph formed by their answers. */
 
 import { call } from "./api.js";
 import { Graph } from "./graph.js";

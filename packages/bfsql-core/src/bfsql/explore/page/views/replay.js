@@ -198,8 +198,9 @@ export function replay(container, state) {
     fill(bars, calls.map((call, at) => {
       const bar = h("span", { class: "session-bar" });
       bar.style.setProperty("--share", String(call.tokens / most));
-      const label = `Call ${at + 1}: ${headline(call)}, ${outcome(call, contentOf(call))}, ${plural(call.tokens, "token")}`;
-      return h("li", null, h("button", { type: "button", class: verdicts[at], title: label, "aria-label": label, onclick: to(at) }, bar, h("strong", null, count(at + 1)), h("span", { class: "hint" }, verdicts[at] || count(call.tokens))));
+      const about = h("span", { class: "unseen" }, `: ${headline(call)}, ${outcome(call, contentOf(call))}, `);
+      return h("li", null, h("button", { type: "button", class: verdicts[at], title: `${headline(call)}, ${outcome(call, contentOf(call))}`.slice(0, 300), onclick: to(at) },
+        bar, h("span", { class: "unseen" }, "Call "), h("strong", null, count(at + 1)), about, h("span", { class: "hint" }, verdicts[at] || count(call.tokens))));
     }));
   }
 

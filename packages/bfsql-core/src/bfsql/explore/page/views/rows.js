@@ -26,11 +26,7 @@ export function rowTable({ walks }, graph, { path, offset }) {
       body), more);
 }
 
-/**
- * The body of a table whose rows are made when they are asked for, and the button that asks.
- *
- * @param {any[]} items @param {(item: any, nth: number) => HTMLElement} rowOf
- */
+/** The body of a table whose rows are made when they are asked for, and the button that asks. @param {any[]} items @param {(item: any, nth: number) => HTMLElement} rowOf */
 export function longBody(items, rowOf) {
   const body = h("tbody");
   const more = h("button", { type: "button", class: "more", onclick: extend });

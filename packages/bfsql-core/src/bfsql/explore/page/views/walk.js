@@ -120,11 +120,7 @@ export function walk(container, state) {
     parts.left.removeAttribute("aria-busy");
   }
 
-  /**
-   * Put the answer's spelling of patterns into the address, without another call.
-   *
-   * @param {State} now @param {Walked} walked @returns {State}
-   */
+  /** Put the answer's spelling of patterns into the address, without another call. @param {State} now @param {Walked} walked @returns {State} */
   function canonical(now, { calls }) {
     const { seeds, seed_count } = calls[0].answer;
     const spelt = { ...now, seeds };
