@@ -5,15 +5,8 @@ import { announce, h } from "./dom.js";
 
 const SHOWN_MS = 2000;
 
-/**
- * A button that copies a text.
- *
- * @param {string} what What is copied, for the button's name: "the command".
- * @param {() => string} text
- * @param {() => Element | null} [shown] The element with the text; it is selected if the browser
- *   does not allow scripts to copy.
- * @param {string} [label]
- */
+/** A button that copies a text. @param {string} what What is copied, for the button's name: "the command". @param {() => string} text @param {() => Element | null}
+ * [shown] The element with the text; it is selected if the browser does not allow scripts to copy. @param {string} [label] */
 export function copyButton(what, text, shown = () => null, label = "Copy") {
   let waiting = 0;
   const button = h("button", { type: "button", class: "copy", "aria-label": label === "Copy" ? `Copy ${what}` : null, onclick: copy }, label);

@@ -3,19 +3,10 @@
 
 import { announce, fill, h, name, plural } from "./dom.js";
 
-/**
- * @typedef {object} Suggestion
- * @property {string} text The field's value when the suggestion is chosen.
- * @property {string} [hint]
- * @property {any} [of] The object that the suggestion stands for.
- * @property {boolean} [partial] Whether the text is only the beginning of a value.
- * @property {any} [shown] What to show in place of the text: an element, or a list of elements.
- */
+/** The text is the field's value when the suggestion is chosen, or only its beginning (`partial`); `of` is what it stands for, and `shown` elements in place of the text.
+ * @typedef {{text: string, hint?: string, of?: any, partial?: boolean, shown?: any}} Suggestion */
 
-/**
- * @typedef {Suggestion[] | {suggestions: Suggestion[], note: string}} Offer Suggestions, and a
- *   sentence about them, which is shown above them.
- */
+/** @typedef {Suggestion[] | {suggestions: Suggestion[], note: string}} Offer Suggestions, and a sentence about them, which is shown above them. */
 
 /**
  * @typedef {object} How
@@ -23,11 +14,9 @@ import { announce, fill, h, name, plural } from "./dom.js";
  * @property {string} [value]
  * @property {string} [placeholder]
  * @property {(text: string) => Offer | Promise<Offer>} suggest
- * @property {(text: string, suggestion?: Suggestion) => void} onChange Called when a suggestion
- *   is chosen, and when the field is left or Enter is pressed with another text.
+ * @property {(text: string, suggestion?: Suggestion) => void} onChange Called when one is chosen, and when the field is left or Enter is pressed with another text.
  * @property {boolean} [labelHidden]
- * @property {boolean} [clears] Whether the field is cleared after a choice or Enter and by a
- *   second Escape, and its text is without effect when it is left.
+ * @property {boolean} [clears] Whether a choice, Enter and a second Escape clear the field, and leaving it has no effect.
  * @property {number} [wait] Milliseconds without a further character before suggestions are fetched.
  */
 

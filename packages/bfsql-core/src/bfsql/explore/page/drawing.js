@@ -28,16 +28,9 @@ export function emptyDrawing() {
   return new /** @type {any} */ (globalThis).graphology.Graph({ type: "directed", multi: true, allowSelfLoops: true });
 }
 
-/**
- * Create the drawing of a graph; nodes that were drawn before keep their position. Edges between
- * the same two nodes are one line with a name for each edge.
- *
- * @param {Graph} graph
- * @param {any} before The previous drawing.
- * @param {(edge: any) => string} edgeLabel
- * @returns {{drawing: any, bodies: import("./layout.js").Body[], links: {source: string, target: string}[]}}
- *   The nodes and lines for a layout; nodes with a position have x and y.
- */
+/** Create the drawing of a graph; nodes that were drawn before keep their position. Edges between the same two nodes are one line with a name for each edge. @param
+ * {Graph} graph @param {any} before The previous drawing. @param {(edge: any) => string} edgeLabel @returns {{drawing: any, bodies: import("./layout.js").Body[], links:
+ * {source: string, target: string}[]}} The nodes and lines for a layout; nodes with a position have x and y. */
 export function drawingOf(graph, before, edgeLabel) {
   const drawing = emptyDrawing();
   const nodes = graph.nodes;

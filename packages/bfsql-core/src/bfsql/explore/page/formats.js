@@ -49,14 +49,8 @@ export function walksAsCsv(walks, nameOf) {
   return csv([heads, ...rows.map((row) => [...row, ...Array(heads.length - row.length).fill("")])]);
 }
 
-/**
- * Rows as CSV (RFC 4180) with a byte order mark, by which spreadsheets recognise UTF-8.
- *
- * Every cell is quoted. A text that a spreadsheet would take for a formula is preceded by an
- * apostrophe; numbers are not.
- *
- * @param {any[][]} rows
- */
+/** Rows as CSV (RFC 4180) with a byte order mark, by which spreadsheets recognise UTF-8. Every cell is quoted. A text that a spreadsheet would take for a formula is
+ * preceded by an apostrophe; numbers are not. @param {any[][]} rows */
 export function csv(rows) {
   return BYTE_ORDER_MARK + rows.map((row) => `${row.map(cell).join(",")}\r\n`).join("");
 }
@@ -81,25 +75,18 @@ const EDGE_DATA = ["predicate"];
 /** GraphML that networkx, Gephi and yEd can read: a directed graph whose nodes have the graph's ids. @param {Node[]} nodes @param {Edge[]} edges */
 export function asGraphml(nodes, edges) {
   const ids = distinctIds(nodes);
+  const known = edges.filter(({ subject, object }) => ids.has(subject) && ids.has(object));
   const nodeData = nodes.map(({ type, name, full, seed, metadata }) => data({ type, name, full, seed }, metadata, NODE_DATA));
-  const edgeData = edges.map(({ predicate, metadata }) => data({ predicate }, metadata, EDGE_DATA));
-  const keys = new Keys();
-  const nodeKeys = keys.declare("node", nodeData);
-  const edgeKeys = keys.declare("edge", edgeData);
-  const known = edges.map((edge, at) => ({ edge, at })).filter(({ edge }) => ids.has(edge.subject) && ids.has(edge.object));
+  const edgeData = known.map(({ predicate, metadata }) => data({ predicate }, metadata, EDGE_DATA));
+  const [nodeKeys, edgeKeys] = [keysOfData("node", nodeData), keysOfData("edge", edgeData)];
   return [
     '<?xml version="1.0" encoding="UTF-8"?>',
     '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">',
-    ...keys.lines,
+    ...[...nodeKeys.values(), ...edgeKeys.values()].map(({ declared }) => declared),
     '<graph edgedefault="directed">',
     ...nodes.map((node, at) => `<node id="${ids.get(node.id)}">${dataLines(nodeData[at], nodeKeys)}</node>`),
-    ...known.map(
-      ({ edge, at }) =>
-        `<edge source="${ids.get(edge.subject)}" target="${ids.get(edge.object)}">${dataLines(edgeData[at], edgeKeys)}</edge>`,
-    ),
-    "</graph>",
-    "</graphml>",
-    "",
+    ...known.map((edge, at) => `<edge source="${ids.get(edge.subject)}" target="${ids.get(edge.object)}">${dataLines(edgeData[at], edgeKeys)}</edge>`),
+    "</graph>", "</graphml>", "",
   ].join("\n");
 }
 
@@ -124,32 +111,18 @@ function data(identity, metadata, taken) {
   return new Map([...Object.entries(identity), ...further.map(([key, value]) => /** @type {[string, any]} */ ([apart(key, taken), value]))]);
 }
 
-/** The declarations of a file. */
-class Keys {
-  /** @type {string[]} */
-  lines = [];
-
-  /** @param {"node" | "edge"} domain @param {Map<string, any>[]} records @returns {Map<string, string>} From a name to the id of its key. */
-  declare(domain, records) {
-    /** @type {Map<string, string>} */
-    const kinds = new Map();
-    for (const record of records) {
-      for (const [name, value] of record) {
-        const [before, kind] = [kinds.get(name), kindOf(value)];
-        const both = new Set([before, kind]);
-        if (before === undefined || before === kind) kinds.set(name, kind);
-        else kinds.set(name, both.has("long") && both.has("double") ? "double" : "string");
-      }
-    }
-    return new Map([...kinds].map(([name, kind]) => [name, this.#declared(domain, name, kind)]));
+/** The keys of some records by name, with their declarations. @param {"node" | "edge"} domain @param {Map<string, any>[]} records */
+function keysOfData(domain, records) {
+  /** @type {Map<string, string>} */
+  const kinds = new Map();
+  for (const [name, value] of records.flatMap((record) => [...record])) {
+    const both = new Set([kinds.get(name) ?? kindOf(value), kindOf(value)]);
+    kinds.set(name, both.size === 1 ? [...both][0] : both.has("long") && both.has("double") ? "double" : "string");
   }
-
-  /** @param {string} domain @param {string} name @param {string} kind */
-  #declared(domain, name, kind) {
-    const id = `d${this.lines.length}`;
-    this.lines.push(`<key id="${id}" for="${domain}" attr.name="${xml(name)}" attr.type="${kind}"/>`);
-    return id;
-  }
+  return new Map([...kinds].map(([name, kind], at) => {
+    const id = `${domain[0]}${at}`;
+    return [name, { id, declared: `<key id="${id}" for="${domain}" attr.name="${xml(name)}" attr.type="${kind}"/>` }];
+  }));
 }
 
 /** @param {any} value */
@@ -159,9 +132,9 @@ function kindOf(value) {
   return Number.isSafeInteger(value) ? "long" : "double";
 }
 
-/** @param {Map<string, any>} record @param {Map<string, string>} keys */
+/** @param {Map<string, any>} record @param {ReturnType<typeof keysOfData>} keys */
 function dataLines(record, keys) {
-  return [...record].map(([name, value]) => `<data key="${keys.get(name)}">${xml(plain(value))}</data>`).join("");
+  return [...record].map(([name, value]) => `<data key="${keys.get(name)?.id}">${xml(plain(value))}</data>`).join("");
 }
 
 // --- text --------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ import { mark } from "./views/parts.js";
 const HOPS = ["1", "2", "3", "4", "5"];
 const DIRECTIONS = [["both", "either way"], ["out", "leaving"], ["in", "entering"]];
 const DETAILS = [["name", "names"], ["all", "whole records"], ["none", "ids alone"]];
-const LIMITS = [50, 100, 300, 1000, 5000];
+const LIMITS = [["50", "50"], ["100", "100"], ["300", "300"], ["1000", "1,000"], ["5000", "5,000"]];
 const BUDGETS = [["", "the server's"], ["5000", "5,000 tokens"], ["20000", "20,000 tokens"], ["100000", "100,000 tokens"], ["0", "as much as allowed"]];
 
 /** The number of types or predicates above which they can be searched. */
@@ -63,8 +63,8 @@ export function options(nameOf) {
       choice("Direction", "direction", state.direction, DIRECTIONS, (value) => set({ direction: value }), isFixed(state)),
       choice("Details", "details", state.details, DETAILS, (value) => set({ details: value })),
       path && choice("Show", "show", state.show || "all", [["all", "the walks"], ["ends", "their ends alone"], ["walks", "the walks as rows"], ...steps(state)], (value) => set({ show: value.replace(/^all$/, "") })),
-      choice(state.show === "walks" ? "Rows, at most" : "Nodes, at most", "limit", String(state.limit), limits(state.limit), (value) => set({ limit: Number(value) })),
-      choice("Budget", "max_tokens", String(state.max_tokens ?? ""), budgets(state.max_tokens), (value) => set({ max_tokens: value === "" ? null : Number(value) })));
+      choice(state.show === "walks" ? "Rows, at most" : "Nodes, at most", "limit", String(state.limit), LIMITS, (value) => set({ limit: Number(value) })),
+      choice("Budget", "max_tokens", String(state.max_tokens ?? ""), BUDGETS, (value) => set({ max_tokens: value === "" ? null : Number(value) })));
     for (const [key, field] of Object.entries(lists)) field.update(state[key]);
     fieldsets.measure.hidden = (!path || state.show === "walks") && !state.measure.length;
     fieldsets.along.hidden = path && !state.along.length;
@@ -116,25 +116,13 @@ function steps({ path }) {
 function hops(state) {
   const far = state.along.length || state.to.length;
   const listed = [...(isSet(state) && !far ? ["0"] : []), ...HOPS, ...(state.along.length ? ["10", "20"] : [])];
-  const text = (/** @type {string} */ n) => (n === "0" ? "none: the set" : n === "1" && far ? "as needed" : n);
-  return [...new Set([...listed, String(state.hops)])].map((n) => [n, text(n)]);
-}
-
-/** @param {number} now */
-function limits(now) {
-  return [...new Set([...LIMITS, now])].sort((a, b) => a - b).map((n) => [String(n), count(n)]);
-}
-
-/** @param {number | null} now */
-function budgets(now) {
-  const text = String(now ?? "");
-  return BUDGETS.some(([value]) => value === text) ? BUDGETS : [...BUDGETS, [text, `${count(now ?? 0)} tokens`]];
+  return listed.map((n) => [n, n === "0" ? "none: the set" : n === "1" && far ? "as needed" : n]);
 }
 
 /** @param {string} label @param {string} key @param {string} value @param {string[][]} options @param {(value: string) => void} onChange @param {boolean} [disabled] */
 function choice(label, key, value, options, onChange, disabled = false) {
   const select = h("select", { id: `control-${key}`, disabled, title: disabled ? "The path decides this" : null, onchange: () => onChange(select.value) },
-    options.map(([v, text]) => h("option", { value: v, selected: v === value }, text)));
+    (options.some(([v]) => v === value) ? options : [...options, [value, value]]).map(([v, text]) => h("option", { value: v, selected: v === value }, text)));
   return h("label", { class: "field" }, h("span", null, label), select);
 }
 

@@ -32,12 +32,8 @@ function patternSuggestions() {
   };
 }
 
-/**
- * Entities as chips, and a field that adds one: from the suggestions, or an id or exact name as
- * typed, which the tool resolves.
- *
- * @param {{label: string, placeholder?: string, patterns?: boolean, nameOf: (id: string) => string, onChange: (ids: string[]) => void}} how
- */
+/** Entities as chips, and a field that adds one: from the suggestions, or an id or exact name as typed, which the tool resolves. @param {{label: string, placeholder?:
+ * string, patterns?: boolean, nameOf: (id: string) => string, onChange: (ids: string[]) => void}} how */
 export function entityPicker({ label, placeholder = "", patterns = false, nameOf, onChange }) {
   /** @type {Map<string, string>} */
   const names = new Map();
@@ -60,12 +56,10 @@ export function chip(words, onRemove, { title = words, hint = "", act = null } =
     h("button", { type: "button", class: "remove", "aria-label": `Remove ${words.slice(0, 80)}`, onclick: onRemove }, "×"));
 }
 
-/**
- * Texts as chips with their words, and a field that adds one. A click on a chip puts its text into
- * the field. `numbered` says that messages call the texts steps.
- *
- * @param {{legend: string, item: (nth: number) => string, placeholder: string, suggest: (text: string, before: string[]) => import("./combobox.js").Offer | Promise<import("./combobox.js").Offer>, words?: (text: string) => string, textOf?: (text: string, suggestion?: import("./combobox.js").Suggestion) => string, edits?: boolean, numbered?: boolean, most?: number, hint?: (text: string) => string, onChange: (texts: string[]) => void}} how
- */
+/** Texts as chips with their words, and a field that adds one. A click on a chip puts its text into the field. `numbered` says that messages call the texts steps. @param
+ * {{legend: string, item: (nth: number) => string, placeholder: string, suggest: (text: string, before: string[]) => import("./combobox.js").Offer |
+ * Promise<import("./combobox.js").Offer>, words?: (text: string) => string, textOf?: (text: string, suggestion?: import("./combobox.js").Suggestion) => string, edits?:
+ * boolean, numbered?: boolean, most?: number, hint?: (text: string) => string, onChange: (texts: string[]) => void}} how */
 export function chipList({ legend, item, placeholder, suggest, words = (text) => text, textOf = (text) => text.trim(), edits = true, most = Infinity, hint, numbered = false, onChange }) {
   /** @type {string[]} */
   let texts = [];

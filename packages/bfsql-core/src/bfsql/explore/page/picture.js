@@ -1,10 +1,6 @@
 // @ts-check
-/**
- * The picture of a graph: sigma over graphology, with texts on a canvas above it.
- *
- * A large graph is drawn without edges and texts while it is laid out or moved, so that the page
- * remains responsive even if drawing is slow.
- */
+/** The picture of a graph: sigma over graphology, with texts on a canvas above it. A large graph is drawn without edges and texts while it is laid out or moved, so that
+ * the page remains responsive even if drawing is slow. */
 
 import { h } from "./dom.js";
 import { drawingOf, emptyDrawing, idOf, keyOf } from "./drawing.js";
@@ -38,14 +34,9 @@ const MOST_SHARED = 6;
 /** The time without movement after which a large graph is drawn completely again. */
 const REST_MS = 150;
 
-/**
- * Put a picture into a container, which determines its size.
- *
- * @param {HTMLElement} container
- * @param {{label: string, onClick?: (id: string) => void, onDoubleClick?: (id: string) => void, onEdgeClick?: (from: string, to: string) => void, onHover?: (id: string | null) => void, unavailable?: string}} how
- *   `label` names the picture for screen readers.
- * @returns {Picture}
- */
+/** Put a picture into a container, which determines its size. @param {HTMLElement} container @param {{label: string, onClick?: (id: string) => void, onDoubleClick?: (id:
+ * string) => void, onEdgeClick?: (from: string, to: string) => void, onHover?: (id: string | null) => void, unavailable?: string}} how `label` names the picture for
+ * screen readers. @returns {Picture} */
 export function createPicture(container, { label, onClick, onDoubleClick, onEdgeClick, onHover, unavailable }) {
   const stage = takeStage(container, { reduceNode, reduceEdge, ring: () => colours.text, withEdges, onFrame: write, onHover: hover, onClick, onDoubleClick, onEdgeClick });
   if (!stage) return withoutWebGL(container, unavailable);

@@ -77,13 +77,8 @@ function errorOf(line) {
   return (kind && text(line.answer)) || kind; // the answer of a failed call is its message
 }
 
-/**
- * Calls grouped by session, in the order in which the sessions began. Calls without a session
- * belong together as long as the same client makes them without a pause of half an hour.
- *
- * @param {Recorded[]} calls
- * @returns {Session[]}
- */
+/** Calls grouped by session, in the order in which the sessions began. Calls without a session belong together as long as the same client makes them without a pause of
+ * half an hour. @param {Recorded[]} calls @returns {Session[]} */
 export function sessionsOf(calls) {
   /** @type {Session[]} */
   const sessions = [];
@@ -109,13 +104,8 @@ function begun(sessions, call) {
   return session;
 }
 
-/**
- * The content of an answer, for the picture and in words.
- *
- * @param {Recorded} call
- * @returns {{nodes: any[], edges: any[], seeds: string[], count: string, notes: string[], readable: boolean}}
- *   Nodes as in answers; `readable` is false if the answer can only be shown as text.
- */
+/** The content of an answer, for the picture and in words. @param {Recorded} call @returns {{nodes: any[], edges: any[], seeds: string[], count: string, notes: string[],
+ * readable: boolean}} Nodes as in answers; `readable` is false if the answer can only be shown as text. */
 export function contentOf({ tool, answer, content: recorded, error }) {
   const nothing = { nodes: [], edges: [], seeds: [], count: "", notes: [], readable: false };
   if (answer === null || error) return nothing;
@@ -139,12 +129,8 @@ export function contentOf({ tool, answer, content: recorded, error }) {
   return { ...nothing, notes, readable: true };
 }
 
-/**
- * The content of an answer in JSON; the notes of a list may follow on further lines.
- *
- * @param {string} answer
- * @returns {Record<string, any> | null} A list is under `result`; null if the text is not JSON.
- */
+/** The content of an answer in JSON; the notes of a list may follow on further lines. @param {string} answer @returns {Record<string, any> | null} A list is under
+ * `result`; null if the text is not JSON. */
 function parsed(answer) {
   for (const part of [answer, answer.slice(0, answer.indexOf("\n"))]) {
     try {

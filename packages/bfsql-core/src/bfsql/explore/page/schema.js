@@ -5,19 +5,10 @@ import { call, read } from "./api.js";
 import { relationOf } from "./graph.js";
 import { register } from "./palette.js";
 
-/**
- * @typedef {object} Schema
- * @property {string} description
- * @property {boolean} comprehensive
- * @property {string[]} types
- * @property {string[]} predicates
- * @property {{subject: string, predicate: string, object: string, count: number | null}[]} relations
- * @property {"all" | "sample" | null} relationsFrom Null if the store does not give relations.
- * @property {Map<string, number>} nodeCounts By type; empty if the store does not count them.
- * @property {string[]} notes
- * @property {Record<string, string[]>} properties
- * @property {import("./api.js").Call} call
- */
+/** Node counts are by type, and empty if the store does not count them; `relationsFrom` is null if it gives no relations.
+ * @typedef {{description: string, comprehensive: boolean, types: string[], predicates: string[], properties: Record<string, string[]>,
+ * relations: {subject: string, predicate: string, object: string, count: number | null}[], relationsFrom: "all" | "sample" | null,
+ * nodeCounts: Map<string, number>, notes: string[], call: import("./api.js").Call}} Schema */
 
 /** @type {Promise<Schema> | null} */
 let asked = null;
@@ -53,13 +44,8 @@ export function takesTime() {
   return timed;
 }
 
-/**
- * The schema, or null if it cannot be read. A missing token is an error here, since every further
- * call would ask the user for it again.
- *
- * @returns {Promise<Schema | null>}
- * @throws {import("./api.js").ApiError} The server requires a token, and the user gave none.
- */
+/** The schema, or null if it cannot be read. A missing token is an error here, since every further call would ask the user for it again. @returns {Promise<Schema |
+ * null>} @throws {import("./api.js").ApiError} The server requires a token, and the user gave none. */
 export async function schemaOrNull() {
   try {
     return await schema();

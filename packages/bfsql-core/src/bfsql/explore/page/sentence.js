@@ -20,14 +20,9 @@ const [MOST_STEPS, MOST_CONDITIONS] = [8, 200];
 /** The number of relations that can be followed with one click. */
 const OFFERED = 3;
 
-/**
- * The sentence with its menu of options; every change makes a new call.
- *
- * @param {(id: string) => string} nameOf
- * @returns {{element: HTMLElement, update: (state: State) => void, problem: (error: any) => boolean}}
- *   `problem` shows an error of the API at the field of its argument, and returns whether there is
- *   such a field; without an error it removes all messages.
- */
+/** The sentence with its menu of options; every change makes a new call. @param {(id: string) => string} nameOf @returns {{element: HTMLElement, update: (state: State)
+ * => void, problem: (error: any) => boolean}} `problem` shows an error of the API at the field of its argument, and returns whether there is such a field; without an
+ * error it removes all messages. */
 export function sentence(nameOf) {
   const menu = options(nameOf);
   const seeds = h("span", { class: "chips", role: "group", "aria-label": "Where the walk starts" });

@@ -76,12 +76,8 @@ export function withConditions(state, conditions) {
   return { seeds: [inside.length ? typeOf(seed) + inside.map((one) => `[${one}]`).join("") : `${typeOf(seed)}:*`], where: conditions.filter((one) => ofPattern(one, seed) === null) };
 }
 
-/**
- * A change of the state. If it makes a set the start of a walk, the conditions on the set move into
- * its patterns: in `where` they would be about other nodes from then on.
- *
- * @param {State} state @param {Partial<State>} change @returns {Partial<State>}
- */
+/** A change of the state. If it makes a set the start of a walk, the conditions on the set move into its patterns: in `where` they would be about other nodes from then
+ * on. @param {State} state @param {Partial<State>} change @returns {Partial<State>} */
 export function fromSet(state, change) {
   const { seeds, where } = state;
   if (!isAlone(state) || isAlone({ ...state, ...change }) || !seeds.every(isPattern)) return change;

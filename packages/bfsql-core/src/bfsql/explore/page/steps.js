@@ -1,19 +1,8 @@
 // @ts-check
-/**
- * Suggestions of what to write next: steps of a path, patterns, conditions, measures, groups and
- * sort keys, from the schema.
- *
- * Nothing is checked here: the tool reads the text, and its error is shown at the field.
- */
+/** Suggestions of what to write next: steps of a path, patterns, conditions, measures, groups and sort keys, from the schema. Nothing is checked here: the tool reads the
+ * text, and its error is shown at the field. */
 
-/**
- * @typedef {object} Schema The part of the schema that is needed.
- * @property {string[]} types
- * @property {string[]} predicates
- * @property {{subject: string, predicate: string, object: string, count: number | null}[]} relations
- * @property {Record<string, string[]>} properties
- */
-
+/** @typedef {Pick<import("./schema.js").Schema, "types" | "predicates" | "relations" | "properties">} Schema The part of the schema that is needed. */
 /** @typedef {import("./combobox.js").Suggestion} Suggestion */
 /** @typedef {"out" | "in" | "both"} Direction */
 /** @typedef {Set<string> | null} Types Null for any. */
@@ -163,11 +152,8 @@ function add(counts, text, count) {
 
 const OPERATORS = ["=", "!=", "<", "<=", ">", ">=", "~"];
 
-/**
- * The completions of a condition, with examples for the first one.
- *
- * @param {string} text @param {Schema} whole @param {string[]} reached The types and predicates of the answer; properties of others are not offered. @returns {{suggestions: Suggestion[], note: string}}
- */
+/** The completions of a condition, with examples for the first one. @param {string} text @param {Schema} whole @param {string[]} reached The types and predicates of the
+ * answer; properties of others are not offered. @returns {{suggestions: Suggestion[], note: string}} */
 export function suggestConditions(text, whole, reached = []) {
   const schema = reached.length ? among(whole, reached) : whole;
   const [relation] = schema.relations;
@@ -230,12 +216,8 @@ export function suggestPatterns(text, schema) {
   return { suggestions: found, note: `Entities by name, or patterns: "${type}:*", "${type}[${key}=value]", "${type}[no ${key}]", "*[name~part]".` };
 }
 
-/**
- * The completions of a condition whose bracket is open, with the text in front of it; null if none
- * is. Only what can be left as it is ends with a bracket.
- *
- * @param {string} text @param {Schema} schema @returns {Suggestion[] | null}
- */
+/** The completions of a condition whose bracket is open, with the text in front of it; null if none is. Only what can be left as it is ends with a bracket. @param
+ * {string} text @param {Schema} schema @returns {Suggestion[] | null} */
 function inBrackets(text, schema) {
   const [, before, types, inner] = /^(([^[\]]*)(?:\[[^[\]]*\])*\[)([^[\]]*)$/s.exec(text) ?? [];
   if (inner === undefined) return null;

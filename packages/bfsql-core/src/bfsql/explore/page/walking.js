@@ -13,14 +13,8 @@ import { fieldsOf, groupsFor, isAlone, isSet, seedTypes } from "./sets.js";
 /** What an answer can be ordered by besides properties. */
 const NUMBERS = new Set(["degree", "paths", "measure"]);
 
-/**
- * The arguments of the main call.
- *
- * `predicates` and a direction are followed as a path, since the tool's own `predicates` selects
- * what is returned in full, not what is followed.
- *
- * @param {State} state
- */
+/** The arguments of the main call. `predicates` and a direction are followed as a path, since the tool's own `predicates` selects what is returned in full, not what is
+ * followed. @param {State} state */
 export function walkArguments(state) {
   const path = stepsOf(state);
   const far = path.length || ((state.to.length || state.along.length) && state.hops === 1);
@@ -111,11 +105,8 @@ export function openingArguments(text, state) {
   };
 }
 
-/**
- * Make the calls of a state, the main one first.
- *
- * @param {State} state @param {AbortSignal} signal @param {Map<string, import("./api.js").Call>} known Answers of previous expansions; new ones are added. @returns {Promise<Walked>}
- */
+/** Make the calls of a state, the main one first. @param {State} state @param {AbortSignal} signal @param {Map<string, import("./api.js").Call>} known Answers of
+ * previous expansions; new ones are added. @returns {Promise<Walked>} */
 export async function walk(state, signal, known) {
   const key = (/** @type {any} */ args) => JSON.stringify(args);
   const wanted = [walkArguments(state), ...state.open.map((/** @type {string} */ text) => openingArguments(text, state))];

@@ -14,11 +14,8 @@ export function predicateWords(predicate) {
   return words === words.toLowerCase() ? words : words.toLowerCase();
 }
 
-/**
- * A relation as it is seen from one of its ends: "directed Movie", "directed by Person", "Person acted in this".
- *
- * @param {string[]} predicates @param {"out" | "in" | "both"} direction @param {string} [type] The type at the other end; empty for any.
- */
+/** A relation as it is seen from one of its ends: "directed Movie", "directed by Person", "Person acted in this". @param {string[]} predicates @param {"out" | "in" |
+ * "both"} direction @param {string} [type] The type at the other end; empty for any. */
 export function relationWords(predicates, direction, type = "") {
   const words = predicates.map(predicateWords).join(" or ") || "any relation";
   if (direction !== "in" || !predicates.length) return [words, type && `${predicates.length ? "" : "to "}${type}`].filter(Boolean).join(" ");

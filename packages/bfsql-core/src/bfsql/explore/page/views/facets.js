@@ -39,12 +39,8 @@ function shareOf({ count: n, missing }) {
   return Math.round((RARE * n) / (n + missing));
 }
 
-/**
- * The groups of an answer: those that it has, or those of the types that it found. A group whose
- * values are chosen has the counts without this choice, so that another value can be chosen too.
- *
- * @param {any} answer @param {State} state @param {AbortSignal} [signal] @returns {Promise<Record<string, any>>}
- */
+/** The groups of an answer: those that it has, or those of the types that it found. A group whose values are chosen has the counts without this choice, so that another
+ * value can be chosen too. @param {any} answer @param {State} state @param {AbortSignal} [signal] @returns {Promise<Record<string, any>>} */
 export async function groupsOf(answer, state, signal) {
   const ask = async (/** @type {Partial<State>} */ change) => (await call("bfs_query", walkArguments({ ...state, limit: 0, offset: 0, ...change }), signal)).answer.facets ?? {};
   const keys = answer.facets || state.tab !== "groups" || state.offset ? [] : groupsFor(answer.schema_summary?.entity_types_found ?? []);
@@ -67,7 +63,7 @@ function group(key, facet, state) {
   const { count: having, missing, distinct, other_values: others = 0, min, max, mean } = facet;
   const numbers = typeof min === "number";
   const range = numbers ? `${min} to ${max}, mean ${Number(mean.toPrecision(6))}` : "";
-  const about = [`${count(having)} have it`, missing > 0 && `${count(missing)} do not`, `${count(distinct)} different`, range, percentiles(facet)].filter(Boolean);
+  const about = [`${count(having)} have it`, missing > 0 && `${count(missing)} do not`, `${count(distinct)} different`, range].filter(Boolean);
   const chosen = choice(key, state);
   const ranges = numbers && !chosen.values.length ? rangesOf(facet) : null;
   const rows = ranges
@@ -111,17 +107,8 @@ function rangeForm(key, min, max, bounds) {
   return form;
 }
 
-/** The percentiles of a facet of which not all values are listed. @param {any} facet */
-function percentiles(facet) {
-  return ["p10", "p25", "p50", "p75", "p90"].filter((key) => key in facet).map((key) => `${key} ${facet[key]}`).join(", ");
-}
-
-/**
- * The conditions on a property that are chosen, and the changes of the state that choose others.
- *
- * @param {string} key @param {State} state
- * @returns {{values: string[], written: string[], without: Partial<State>, change: (values: string[]) => Partial<State>, bounds: (from: string, to: string) => Partial<State>}}
- */
+/** The conditions on a property that are chosen, and the changes of the state that choose others. @param {string} key @param {State} state @returns {{values: string[],
+ * written: string[], without: Partial<State>, change: (values: string[]) => Partial<State>, bounds: (from: string, to: string) => Partial<State>}} */
 function choice(key, state) {
   const [equal, least, most] = ["=", ">=", "<="].map((sign) => condition(key, sign, []));
   const written = conditionsOf(state).filter((one) => [equal, least, most].some((start) => one.startsWith(start)));

@@ -14,32 +14,31 @@ const MOST_PASSAGES = 1000;
 
 /** @typedef {import("../graph.js").Graph} Graph */
 
-/** What is selected, as it stands in the address: an id, or two of them. @param {string[]} ids */
-export function selection(...ids) {
-  return ids.length > 1 || ids[0].startsWith("[") ? JSON.stringify(ids) : ids[0];
-}
-
 /** @param {HTMLElement} container @param {{onExpand: (id: string) => void, onClose: () => void}} how */
 export function panel(container, { onExpand, onClose }) {
   const one = latest();
   let now = "";
 
-  /** @param {string} picked @param {Graph} graph */
+  /** @param {string[]} picked An id, or those of two nodes; empty for nothing. @param {Graph} graph */
   async function show(picked, graph) {
-    container.hidden = !picked;
-    if (picked === now) return;
-    now = picked;
+    container.hidden = !picked.length;
+    if (String(picked) === now) return;
+    now = String(picked);
     one.stop();
-    if (!picked) return;
-    const [from, to] = idsOf(picked);
+    if (!picked.length) return;
+    const [from, to] = picked;
     container.setAttribute("aria-busy", "true");
     try {
-      const parts = await one.run((signal) => (to === undefined ? ofNode(from, signal) : ofEdges(from, to, graph, signal)));
-      fill(container, h("button", { type: "button", class: "close", "aria-label": "Close the panel", onclick: onClose }, "×"), parts);
+      draw(await one.run((signal) => (to === undefined ? ofNode(from, signal) : ofEdges(from, to, graph, signal))));
     } catch (error) {
-      if (!isAbort(error)) fill(container, h("button", { type: "button", class: "close", "aria-label": "Close the panel", onclick: onClose }, "×"), failure(error));
+      if (!isAbort(error)) draw(failure(error));
     }
     container.removeAttribute("aria-busy");
+  }
+
+  /** @param {any} parts */
+  function draw(parts) {
+    fill(container, h("button", { type: "button", class: "close", "aria-label": "Close the panel", onclick: onClose }, "×"), parts);
   }
 
   /** @param {string} id @param {AbortSignal} signal */
@@ -55,16 +54,6 @@ export function panel(container, { onExpand, onClose }) {
     ];
   }
   return { show, stop: () => one.stop() };
-}
-
-/** @param {string} picked @returns {string[]} */
-function idsOf(picked) {
-  try {
-    const ids = picked.startsWith("[") ? JSON.parse(picked) : [picked];
-    return ids.every((/** @type {any} */ id) => typeof id === "string") ? ids : [picked];
-  } catch {
-    return [picked]; // an id that looks like a list
-  }
 }
 
 /** @param {string} from @param {string} to @param {Graph} graph @param {AbortSignal} signal */

@@ -15,7 +15,7 @@ import { failure, mark, sizes } from "./parts.js";
 /** @typedef {import("../recorded.js").Recorded} Recorded */
 
 const PLAY_MS = 1500;
-const ANSWER_SHOWN = 8000;
+const ANSWER_SHOWN = 2000;
 const ARGUMENT_SHOWN = 60;
 
 /** The file that the user opened, kept as long as the page is open. @type {{name: string, calls: Recorded[], broken: number} | null} */
@@ -255,9 +255,7 @@ function outcome(call, content) {
 
 /** @param {Recorded} call @param {ReturnType<typeof contentOf>} content @param {boolean} last */
 function callDetail(call, content, last) {
-  const answer = call.answer ?? "";
   const to = viewOf(call);
-  const cut = answer.length > ANSWER_SHOWN;
   return [
     h("div", { class: "row" }, h("h2", null, call.tool), to && link(href(to), { class: "button small" }, "Open this call and change it")),
     call.error && h("p", { class: "message error", dir: "auto" }, call.error),
@@ -266,9 +264,7 @@ function callDetail(call, content, last) {
     h("p", { class: "hint" }, [call.time, `${count(Math.round(call.ms))} ms`, plural(call.tokens, "token"), outcome(call, content)].filter(Boolean).join(" · ")),
     content.notes.length > 0 && h("ul", { class: "notes" }, content.notes.map((note) => h("li", { dir: "auto" }, note))),
     last && h("p", { class: "hint" }, "This is the last call of the session."),
-    answer && answer !== call.error && h("details", null, h("summary", null, `The answer, ${plural(answer.length, "character")}`),
-      h("pre", { tabindex: "0", role: "region", "aria-label": "The answer's text" }, h("code", null, answer.slice(0, ANSWER_SHOWN))),
-      cut && h("p", { class: "hint" }, `The first ${count(ANSWER_SHOWN)} characters. The rest is under “As the model sees it”.`)),
+    !content.readable && call.answer && !call.error && h("pre", { tabindex: "0", role: "region", "aria-label": "The beginning of the answer" }, h("code", null, call.answer.slice(0, ANSWER_SHOWN))),
   ];
 }
 

@@ -9,11 +9,8 @@ import { mark } from "./parts.js";
 /** The number of rows that are made at once. */
 const ROWS = 200;
 
-/**
- * A row for each walk. Columns stand for steps; those of repeated steps have numbers alone.
- *
- * @param {any} answer @param {import("../graph.js").Graph} graph @param {import("../state.js").State} state
- */
+/** A row for each walk. Columns stand for steps; those of repeated steps have numbers alone. @param {any} answer @param {import("../graph.js").Graph} graph @param
+ * {import("../state.js").State} state */
 export function rowTable({ walks }, graph, { path, offset }) {
   const width = Math.max(1, ...walks.map((/** @type {any} */ row) => row.nodes.length));
   const heads = Array.from({ length: width }, (_, at) => (!at ? "Start" : width === path.length + 1 ? path[at - 1] : `Step ${at}`));

@@ -64,11 +64,8 @@ export function searchField(container) {
   });
 }
 
-/**
- * Sets of entities with a text in a property, for a search that finds no name; those without any are left out.
- *
- * @param {string} text @param {import("../schema.js").Schema} known @param {AbortSignal} signal
- */
+/** Sets of entities with a text in a property, for a search that finds no name; those without any are left out. @param {string} text @param
+ * {import("../schema.js").Schema} known @param {AbortSignal} signal */
 async function textsOf(text, known, signal) {
   const found = await Promise.all(suggestTexts(text, known).map(async (one) => {
     const n = await call("bfs_query", { seeds: [one.text], limit: 0 }, signal).then(({ answer }) => answer.node_count, () => 0);

@@ -17,16 +17,9 @@ const MOST_COLUMNS = 4;
 /** The icon for expansion: a node with three neighbours. */
 const BRANCHES = "M6 8h8M5.5 7l8-5M5.5 9l8 5M6 8a2 2 0 1 0-4 0a2 2 0 1 0 4 0";
 
-/**
- * @typedef {object} TableHow
- * @property {import("../graph.js").Graph} graph
- * @property {any} [answer] The main answer, with its rows.
- * @property {Record<string, any>} [groups] The groups of the main answer.
- * @property {import("../state.js").State} state
- * @property {Set<string>} hidden Types that are not shown.
- * @property {(id: string) => void} onExpand
- * @property {(id: string | null) => void} onPoint
- */
+/** The main answer has the rows and groups; types that are hidden are not shown.
+ * @typedef {{graph: import("../graph.js").Graph, answer?: any, groups?: Record<string, any>, state: import("../state.js").State, hidden: Set<string>, onExpand: (id: string) => void,
+ * onPoint: (id: string | null) => void, onPick?: (from: string, to: string) => void}} TableHow */
 
 /** @param {HTMLElement} container @param {TableHow} how */
 export function table(container, how) {
@@ -158,26 +151,22 @@ function textOf(value) {
 }
 
 /** @param {TableHow} how */
-function edgeTable({ graph, state, hidden }) {
+function edgeTable({ graph, state, hidden, onPick }) {
   const end = (/** @type {string} */ id) => h("td", null, link(href({ view: "entity", id }), null, name(graph.nameOf(id))));
   const nameKey = (/** @type {string} */ id) => graph.nameOf(id).toLocaleLowerCase();
   /** @type {any[]} */
   const columns = [
     { key: "subject", title: "Subject", of: (/** @type {any} */ e) => nameKey(e.subject), cell: (/** @type {any} */ e) => end(e.subject) },
-    { key: "predicate", title: "Predicate", of: (/** @type {any} */ e) => e.predicate, cell: (/** @type {any} */ e) => h("td", null, name(e.predicate, "predicate")) },
+    { key: "predicate", title: "Predicate", of: (/** @type {any} */ e) => e.predicate, cell: (/** @type {any} */ e) => h("td", null, onPick ? h("button", { type: "button", class: "sort", title: "Show its record and evidence", onclick: () => onPick(e.subject, e.object) }, name(e.predicate, "predicate")) : name(e.predicate, "predicate")) },
     { key: "object", title: "Object", of: (/** @type {any} */ e) => nameKey(e.object), cell: (/** @type {any} */ e) => end(e.object) },
   ];
   const rows = graph.edges.filter((e) => ![e.subject, e.object].some((id) => hidden.has(graph.node(id)?.type ?? "")));
   return sortable(columns, rows, state.sort, "", false);
 }
 
-/**
- * @param {any[]} columns @param {any[]} rows
- * @param {string} sort The column to sort by, with a minus if descending; empty for the order of the answer.
- * @param {string} ordered The column by which the answer is ordered, in the same form.
- * @param {boolean} part Whether the rows are a page of the answer, so that a heading orders the answer where it can.
- * @param {(row: HTMLElement, item: any) => void} [onRow]
- */
+/** @param {any[]} columns @param {any[]} rows @param {string} sort The column to sort by, with a minus if descending; empty for the order of the answer. @param {string}
+ * ordered The column by which the answer is ordered, in the same form. @param {boolean} part Whether the rows are a page of the answer, so that a heading orders the
+ * answer where it can. @param {(row: HTMLElement, item: any) => void} [onRow] */
 function sortable(columns, rows, sort, ordered, part, onRow) {
   const key = (sort || ordered).replace(/^-/, "");
   const down = (sort || ordered).startsWith("-");

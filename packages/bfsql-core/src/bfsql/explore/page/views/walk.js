@@ -15,7 +15,7 @@ import { isRestricted, opening, openingOf, walk as ask, walkArguments } from "..
 import { bars, groupsOf } from "./facets.js";
 import { hubAt, hubChoice } from "./hub.js";
 import { cost, failure, legendButton, notesLine, sizes } from "./parts.js";
-import { panel, selection } from "./panel.js";
+import { panel } from "./panel.js";
 import { pager } from "./rows.js";
 import { table } from "./table.js";
 
@@ -40,14 +40,14 @@ export function walk(container, state) {
   update(state); // the call is in progress while the picture is prepared
   const picture = createPicture(parts.stage, {
     label: "The neighbourhood",
-    onClick: (id) => select(selection(id)),
-    onEdgeClick: (from, to) => select(selection(from, to)),
+    onClick: (id) => select([id]),
+    onEdgeClick: (from, to) => select([from, to]),
     onDoubleClick: (id) => go({ view: "entity", id }),
   });
-  const beside = panel(parts.side, { onExpand: expand, onClose: () => select("") });
+  const beside = panel(parts.side, { onExpand: expand, onClose: () => select([]) });
   parts.stage.append(over);
 
-  /** @param {string} picked A node or two, shown in the panel; empty for none. */
+  /** @param {string[]} picked A node or two, shown in the panel. */
   function select(picked) {
     set({ picked }, { replace: true });
   }
@@ -148,11 +148,11 @@ export function walk(container, state) {
     parts.rail.hidden = !isAlone(now) || graph.edges.length > 0;
     parts.split.classList.toggle("with-rail", !parts.rail.hidden);
     if (!parts.rail.hidden) fill(parts.rail, bars(groups, now));
-    parts.split.classList.toggle("with-panel", Boolean(now.picked));
+    parts.split.classList.toggle("with-panel", now.picked.length > 0);
     void beside.show(now.picked, graph);
     parts.legend.hidden = !parts.rail.hidden && graph.typeCounts().length < 2;
     fill(parts.legend, graph.typeCounts().map(([type, n]) => legendButton(type, n, now)));
-    table(parts.list, { graph, state: now, hidden, answer: first, groups, onExpand: expand, onPoint: (id) => picture.highlight(id === null ? null : [id]) });
+    table(parts.list, { graph, state: now, hidden, answer: first, groups, onExpand: expand, onPick: (from, to) => select([from, to]), onPoint: (id) => picture.highlight(id === null ? null : [id]) });
     if (!fresh) return;
     show({ graph, picture: drawable ? picture : null, calls, title: titleOf(now) });
     question.update(now);
