@@ -44,16 +44,8 @@ export function hasToken() {
   return token !== "";
 }
 
-/**
- * Call a tool.
- *
- * @param {string} tool
- * @param {Record<string, any>} given Its arguments; those without a value are left out.
- * @param {AbortSignal} [signal]
- * @returns {Promise<Call>}
- * @throws {ApiError} The tool, the server or the connection to it failed.
- * @throws {DOMException} `AbortError` if the signal ended the call.
- */
+/** Call a tool. @param {string} tool @param {Record<string, any>} given Its arguments; those without a value are left out. @param {AbortSignal} [signal] @returns
+ * {Promise<Call>} @throws {ApiError} The tool, the server or the connection to it failed. @throws {DOMException} `AbortError` if the signal ended the call. */
 export async function call(tool, given, signal) {
   const args = Object.fromEntries(
     Object.entries(given).filter(([, v]) => v !== null && v !== undefined && v !== "" && !(Array.isArray(v) && !v.length)),
@@ -88,14 +80,8 @@ export async function read(path, signal) {
   return parsed(await body(await request(path, { signal })));
 }
 
-/**
- * The names of entities by id; entities without a name are left out.
- *
- * @param {Iterable<string>} ids
- * @param {AbortSignal} [signal]
- * @returns {Promise<Map<string, string>>}
- * @throws {ApiError} As for `call`.
- */
+/** The names of entities by id; entities without a name are left out. @param {Iterable<string>} ids @param {AbortSignal} [signal] @returns {Promise<Map<string, string>>}
+ * @throws {ApiError} As for `call`. */
 export async function namesOf(ids, signal) {
   const response = await post("entities/batch", { ids: [...new Set(ids)], metadata: true, keys: ["name"] }, signal);
   const { results } = parsed(await body(response));

@@ -74,11 +74,8 @@ function ends({ direction, predicates }, at, schema) {
 
 /** The completions of a step. @param {string} text The text so far. @param {Types} at The types at which the step begins. @param {Schema} schema @returns {Suggestion[]} */
 export function suggestSteps(text, at, schema) {
-  const alternative = /^(\s*<?-.*\|)([^|]*)$/s.exec(text);
   const step = readStep(text, schema);
-  if (step) return behindArrow(step, at, schema);
-  if (alternative) return alternatives(alternative[1], alternative[2], at, schema);
-  return wholeSteps(text, at, schema);
+  return step ? behindArrow(step, at, schema) : wholeSteps(text, at, schema);
 }
 
 /** The types after a complete arrow. @param {NonNullable<ReturnType<typeof readStep>>} step @param {Types} at @param {Schema} schema */
@@ -99,23 +96,6 @@ function behindArrow({ arrow, direction, predicates, rest }, at, schema) {
 function split(rest) {
   const bar = rest.lastIndexOf("|");
   return [rest.slice(0, bar + 1), rest.slice(bar + 1)];
-}
-
-/** Further predicates after a bar. @param {string} before @param {string} fragment @param {Types} at @param {Schema} schema */
-function alternatives(before, fragment, at, schema) {
-  const entering = before.trimStart().startsWith("<");
-  const close = entering ? "-" : "->";
-  const taken = new Set(before.replace(/^\s*<?-/, "").split("|"));
-  const names = predicatesAt(at, entering ? "in" : "out", schema).filter((name) => !taken.has(name) && contains(name, fragment));
-  return names.slice(0, MOST).map((name) => ({ text: `${before}${name}${close}` }));
-}
-
-/** The predicates that leave or enter some types, or all. @param {Types} at @param {Direction} direction @param {Schema} schema */
-function predicatesAt(at, direction, schema) {
-  const found = schema.relations
-    .filter(({ subject, object }) => !at || at.has(direction === "out" ? subject : object))
-    .map(({ predicate }) => predicate);
-  return found.length ? [...new Set(found)] : schema.predicates;
 }
 
 /** Complete steps that contain the words of a text. @param {string} text @param {Types} at @param {Schema} schema */

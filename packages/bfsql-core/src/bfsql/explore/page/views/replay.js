@@ -14,7 +14,7 @@ import { failure, mark, sizes } from "./parts.js";
 /** @typedef {import("../recorded.js").Session} Session */
 /** @typedef {import("../recorded.js").Recorded} Recorded */
 
-const PLAY_MS = 1500;
+const [PLAY_MS, FOLLOW_MS] = [1500, 3000];
 const ANSWER_SHOWN = 2000;
 const ARGUMENT_SHOWN = 60;
 
@@ -43,6 +43,7 @@ export function replay(container, state) {
   const split = h("div", { class: "split", hidden: true },
     h("div", { class: "left" }, stage, legend, status), h("div", { class: "replay-side" }, controls, detail));
   container.append(h("div", { class: "replay-head" }, h("h1", null, "Replay of a session"), source), messages, review, split);
+  const following = window.setInterval(follow, FOLLOW_MS);
   const picture = createPicture(stage, { label: "What the model had seen" });
   container.addEventListener("keydown", keys);
 
@@ -55,6 +56,16 @@ export function replay(container, state) {
       if (isAbort(error)) return;
       fill(messages, failure(error, load));
     }
+  }
+
+  /** Read the server's recording again while the page is seen, so that a session is followed as it happens; who is at its last call stays there. */
+  async function follow() {
+    if (opened || document.hidden || !sessions.length) return;
+    const found = await one.run((signal) => recorded(signal)).catch(() => null);
+    if (opened || !found || found.calls.length === sessions.reduce((sum, { calls }) => sum + calls.length, 0)) return;
+    const { step, last } = current();
+    loaded(found, "");
+    if (step === last) go(current().last);
   }
 
   /** @param {{calls: Recorded[], broken: number, note?: string}} found @param {string} file */
@@ -198,9 +209,9 @@ export function replay(container, state) {
     fill(bars, calls.map((call, at) => {
       const bar = h("span", { class: "session-bar" });
       bar.style.setProperty("--share", String(call.tokens / most));
-      const about = h("span", { class: "unseen" }, `: ${headline(call)}, ${outcome(call, contentOf(call))}, `);
-      return h("li", null, h("button", { type: "button", class: verdicts[at], title: `${headline(call)}, ${outcome(call, contentOf(call))}`.slice(0, 300), onclick: to(at) },
-        bar, h("span", { class: "unseen" }, "Call "), h("strong", null, count(at + 1)), about, h("span", { class: "hint" }, verdicts[at] || count(call.tokens))));
+      const about = `${headline(call)}, ${outcome(call, contentOf(call))}`;
+      return h("li", null, h("button", { type: "button", class: verdicts[at], title: about.slice(0, 300), onclick: to(at) },
+        bar, h("span", { class: "unseen" }, `Call ${at + 1}: ${about}, `), h("strong", { "aria-hidden": "true" }, count(at + 1)), h("span", { class: "hint" }, verdicts[at] || count(call.tokens))));
     }));
   }
 
@@ -208,6 +219,7 @@ export function replay(container, state) {
   return Object.assign(() => {
     one.stop();
     stop();
+    clearInterval(following);
     container.removeEventListener("keydown", keys);
     picture.destroy();
   }, { update });
