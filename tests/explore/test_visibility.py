@@ -193,15 +193,6 @@ async def test_the_answer_of_a_refused_call_is_above_the_bar(window: Visit, film
     assert await covered(refusal) == []
 
 
-async def test_the_answer_of_a_call_opens_above_the_bar(window: Visit, films: Served) -> None:
-    page = await window.open(films.url, view="replay", step=2)
-    await page.get_by_text("The answer, ").click()
-    text = page.get_by_role("region", name="The answer's text")
-    end = await text.evaluate("element => element.getBoundingClientRect().bottom")
-    bar = await page.locator("#behind").evaluate("bar => bar.getBoundingClientRect().top")
-    assert end <= bar
-
-
 @ON_A_DESKTOP
 async def test_an_unknown_view_is_named_and_the_overview_is_shown(
     window: Visit, films: Served

@@ -8,17 +8,10 @@ import { announce, fill, h, name, plural } from "./dom.js";
 
 /** @typedef {Suggestion[] | {suggestions: Suggestion[], note: string}} Offer Suggestions, and a sentence about them, which is shown above them. */
 
-/**
- * @typedef {object} How
- * @property {string} label
- * @property {string} [value]
- * @property {string} [placeholder]
- * @property {(text: string) => Offer | Promise<Offer>} suggest
- * @property {(text: string, suggestion?: Suggestion) => void} onChange Called when one is chosen, and when the field is left or Enter is pressed with another text.
- * @property {boolean} [labelHidden]
- * @property {boolean} [clears] Whether a choice, Enter and a second Escape clear the field, and leaving it has no effect.
- * @property {number} [wait] Milliseconds without a further character before suggestions are fetched.
- */
+/** `onChange` is called when a suggestion is chosen, and when the field is left or Enter is pressed with another text. With `clears`, a choice, Enter and a second Escape
+ * clear the field, and leaving it has no effect. `wait` is in milliseconds without a further character before suggestions are fetched.
+ * @typedef {{label: string, value?: string, placeholder?: string, suggest: (text: string) => Offer | Promise<Offer>,
+ * onChange: (text: string, suggestion?: Suggestion) => void, labelHidden?: boolean, clears?: boolean, wait?: number}} How */
 
 let boxes = 0;
 

@@ -83,8 +83,9 @@ export function options(nameOf) {
     const timed = Boolean(get().at) || (await takesTime());
     const state = get();
     const focused = document.activeElement?.id;
+    const at = h("input", { type: "text", id: "control-at", value: state.at, placeholder: "2024-05-01, today, 2020..2023", onchange: () => set({ at: at.value.trim() }) });
     fill(filters,
-      timed && timeField(state),
+      timed && h("label", { class: "field" }, h("span", null, "Only what held at"), at),
       !isFixed(state) && boxes("Follow only", "predicates", [...new Set([...known.predicates, ...state.predicates])], state, false),
       boxes("Leave out", "exclude", [...new Set([...known.types, ...state.exclude])], state, true),
       boxes("In full only, others as stubs", "types", [...new Set([...known.types, ...state.types])], state, true));
@@ -124,12 +125,6 @@ function choice(label, key, value, options, onChange, disabled = false) {
   const select = h("select", { id: `control-${key}`, disabled, title: disabled ? "The path decides this" : null, onchange: () => onChange(select.value) },
     (options.some(([v]) => v === value) ? options : [...options, [value, value]]).map(([v, text]) => h("option", { value: v, selected: v === value }, text)));
   return h("label", { class: "field" }, h("span", null, label), select);
-}
-
-/** The time that a walk is about; what did not hold then is not there. @param {State} state */
-function timeField(state) {
-  const input = h("input", { type: "text", id: "control-at", value: state.at, placeholder: "2024-05-01, today, 2020..2023", onchange: () => set({ at: input.value.trim() }) });
-  return h("label", { class: "field" }, h("span", null, "Only what held at"), input);
 }
 
 /** @param {string} legend @param {string} key @param {string[]} values @param {State} state @param {boolean} marked */

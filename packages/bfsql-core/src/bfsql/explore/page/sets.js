@@ -58,6 +58,16 @@ export function fieldsOf(state) {
   return isAlone(state) ? propertiesFor(seedTypes(state) ?? []).slice(0, MOST_FIELDS).map(({ name }) => name) : [];
 }
 
+/** Keys of texts that serve as names where there is no name. */
+const NAMING = /(?:name|title|label|caption|code|address|number|no)$/i;
+
+/** The property that names the nodes of a type without names; empty if there is none. @param {string} type */
+export function captionOf(type) {
+  const known = propertiesFor([type]);
+  const named = loaded()?.properties[type]?.some((one) => /^name(?:$|: )/.test(one));
+  return named ? "" : known.find(({ name, values, numbers }) => NAMING.test(name) && !values.length && !numbers)?.name ?? "";
+}
+
 /** What nodes of some types are grouped by, if nothing is chosen; of numbers with as many values as a call may list. @param {Iterable<string>} types */
 export function groupsFor(types) {
   return propertiesFor(types).slice(0, MOST_GROUPED).map(({ name, numbers }) => (numbers ? `${name}:1000` : name));

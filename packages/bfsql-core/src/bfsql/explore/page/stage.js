@@ -5,23 +5,18 @@ import { h, icon } from "./dom.js";
 import { emptyDrawing, idOf } from "./drawing.js";
 import { shapeProgram } from "./shapes.js";
 
-/**
- * @typedef {object} Handlers The functions that the picture on the stage provides.
- * @property {(id: string, data: any) => any} reduceNode
- * @property {(id: string, data: any) => any} reduceEdge
- * @property {() => string} ring The colour of the ring around a seed, `#rrggbb`.
- * @property {() => boolean} withEdges Whether this frame has edges.
- * @property {() => void} onFrame Called after each frame.
- * @property {(id: string | null) => void} onHover
- * @property {(id: string) => void} [onClick]
- * @property {(id: string) => void} [onDoubleClick]
- * @property {(from: string, to: string) => void} [onEdgeClick]
- */
+/** What the picture on the stage provides: the looks of nodes and edges, the colour of the ring around a seed (`#rrggbb`), whether a frame has edges, what follows each frame,
+ * and what the pointer does; `onEdgeClick` gets the ends of the line.
+ * @typedef {{reduceNode: (id: string, data: any) => any, reduceEdge: (id: string, data: any) => any, ring: () => string, withEdges: () => boolean, onFrame: () => void,
+ * onHover: (id: string | null) => void, onClick?: (id: string) => void, onDoubleClick?: (id: string) => void, onEdgeClick?: (from: string, to: string) => void}} Handlers */
 
 /** The camera position from which everything is visible. */
 export const ALL = { x: 0.5, y: 0.5, ratio: 1, angle: 0 };
 
 const DOUBLE_CLICK_MS = 260;
+
+/** The distance in pixels within which a click is on a line. */
+const NEAR = 8;
 
 /** A stage that no picture uses. @type {Stage | null} */
 let free = null;
@@ -97,7 +92,6 @@ export class Stage {
       defaultNodeType: "shape",
       doubleClickZoomingRatio: 1,
       edgeProgramClasses: { arrow, line },
-      enableEdgeEvents: true,
       edgeReducer: (/** @type {string} */ id, /** @type {any} */ data) => this.handlers.reduceEdge(id, data),
       maxCameraRatio: 4,
       minCameraRatio: 0.02,
@@ -135,17 +129,30 @@ export class Stage {
       const { onClick, onDoubleClick } = this.handlers;
       waiting = window.setTimeout(() => onClick?.(idOf(node)), onDoubleClick ? DOUBLE_CLICK_MS : 0);
     });
-    sigma.on("clickEdge", (/** @type {any} */ { edge }) => {
-      const [from, to] = sigma.getGraph().extremities(edge).map(idOf);
-      this.handlers.onEdgeClick?.(from, to);
+    sigma.on("clickStage", (/** @type {any} */ { event }) => {
+      const edge = this.handlers.onEdgeClick && this.#edgeAt(event);
+      if (edge) this.handlers.onEdgeClick?.(edge[0], edge[1]);
     });
-    sigma.on("enterEdge", () => this.element.classList.toggle("pointing", Boolean(this.handlers.onEdgeClick)));
-    sigma.on("leaveEdge", () => this.element.classList.remove("pointing"));
     sigma.on("doubleClickNode", (/** @type {any} */ event) => {
       event.preventSigmaDefault();
       clearTimeout(waiting);
       this.handlers.onDoubleClick?.(idOf(event.node));
     });
+  }
+
+  /** The ends of the line next to a place, if it is near; lines are too thin to be hit. @param {{x: number, y: number}} place @returns {string[] | null} */
+  #edgeAt({ x, y }) {
+    /** @type {string[] | null} */
+    let found = null;
+    let least = NEAR;
+    this.sigma.getGraph().forEachEdge((/** @type {string} */ _edge, /** @type {any} */ _data, /** @type {string} */ from, /** @type {string} */ to) => {
+      const [a, b] = [from, to].map((node) => this.sigma.framedGraphToViewport(this.sigma.getNodeDisplayData(node)));
+      const [dx, dy] = [b.x - a.x, b.y - a.y];
+      const along = Math.max(0, Math.min(1, ((x - a.x) * dx + (y - a.y) * dy) / (dx * dx + dy * dy || 1)));
+      const distance = Math.hypot(x - a.x - along * dx, y - a.y - along * dy);
+      if (distance < least) [least, found] = [distance, [from, to].map(idOf)];
+    });
+    return found;
   }
 
   /** @param {string | null} node */

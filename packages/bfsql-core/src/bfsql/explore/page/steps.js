@@ -262,7 +262,7 @@ export function suggestFacets(text, schema) {
 export function propertiesOf(types, schema) {
   /** @type {Map<string, Property>} */
   const found = new Map();
-  for (const text of types.flatMap((type) => schema.properties[type] ?? [])) {
+  for (const text of types.flatMap((type) => (Object.hasOwn(schema.properties, type) ? schema.properties[type] : []))) {
     const [, name, range = ""] = /^(.*?)(?:: (.*))?$/s.exec(text) ?? [];
     const values = range.includes("..") ? [] : range.split(" | ").filter((value) => value && value !== "...");
     const [, low, high] = /^(-?\d[\d.e+-]*?)\.\.(-?\d[\d.e+-]*)$/.exec(range) ?? [];

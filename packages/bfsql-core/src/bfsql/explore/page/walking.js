@@ -4,11 +4,15 @@
 import { call } from "./api.js";
 import { Graph } from "./graph.js";
 import { knownName, readNames } from "./names.js";
-import { fieldsOf, groupsFor, isAlone, isSet, seedTypes } from "./sets.js";
+import { loaded } from "./schema.js";
+import { captionOf, fieldsOf, groupsFor, isAlone, isSet, seedTypes } from "./sets.js";
 
 /** @typedef {{graph: Graph, calls: import("./api.js").Call[]}} Walked The calls, and the graph formed by all their answers. */
 
 /** @typedef {import("./state.js").State} State */
+
+/** The number of properties that an answer has in place of names. */
+const MOST_CAPTIONS = 10;
 
 /** What an answer can be ordered by besides properties. */
 const NUMBERS = new Set(["degree", "paths", "measure"]);
@@ -54,7 +58,7 @@ function detail(state) {
   if (state.details === "none") return { topology_only: true };
   if (state.details === "all") return {};
   const key = orderOf(state.sort_by).key.replace(/^\d+\./, "");
-  return { fields: [...new Set(["name", ...(key && !NUMBERS.has(key) ? [key] : []), ...fieldsOf(state)])] };
+  return { fields: [...new Set(["name", ...(key && !NUMBERS.has(key) ? [key] : []), ...fieldsOf(state), ...captions()])] };
 }
 
 /** The property or number by which `sort_by` orders an answer. @param {string} text `-year` or `year desc`. */
@@ -62,6 +66,11 @@ export function orderOf(text) {
   const [, signed, direction] = /** @type {RegExpExecArray} */ (/^\s*(.*?)(?:\s+(asc|desc)(?:ending)?)?\s*$/is.exec(text));
   const key = signed.replace(/^[+-]\s*/, "");
   return { key, descending: signed.startsWith("-") || direction?.toLowerCase() === "desc" };
+}
+
+/** The properties that stand for names, a few of them. */
+function captions() {
+  return [...new Set(loaded()?.types.map(captionOf).filter(Boolean))].slice(0, MOST_CAPTIONS);
 }
 
 /** The walk as one repeated step, if it is restricted. @param {State} state */
@@ -126,4 +135,8 @@ export async function walk(state, signal, known) {
 export async function nameStubs(graph, signal) {
   await readNames(graph.nodes.filter((node) => !node.full).map((node) => node.id), signal);
   graph.rename(knownName);
+  graph.rename((id) => {
+    const { type = "", metadata = {} } = graph.node(id) ?? {};
+    return Object.hasOwn(metadata, captionOf(type)) ? String(metadata[captionOf(type)]) : id;
+  });
 }

@@ -26,10 +26,8 @@ export function entity(container, state) {
     card.setAttribute("aria-busy", "true");
     try {
       await one.run(async (signal) => {
-        const made = await call("describe_entity", { id: state.id }, signal);
         await schemaOrNull();
-        const names = await namesOf(idsIn(made.answer.provenance?.items ?? []), signal).catch(() => new Map());
-        signal.throwIfAborted();
+        const { made, names } = await described(state.id, signal);
         draw(made, names);
       });
     } catch (error) {
@@ -57,6 +55,14 @@ export function entity(container, state) {
 
   load();
   return () => one.stop();
+}
+
+/** An entity with the names of the ids that its evidence mentions. @param {string} id @param {AbortSignal} signal */
+export async function described(id, signal) {
+  const made = await call("describe_entity", { id }, signal);
+  const names = await namesOf(idsIn(made.answer.provenance?.items ?? []), signal).catch(() => new Map());
+  signal.throwIfAborted();
+  return { made, names };
 }
 
 /** The ids that passages mention. @param {any[]} items @returns {string[]} */

@@ -1,12 +1,12 @@
 // @ts-check
 /** The panel beside the picture: a node with its record, or the relations between two nodes, with their evidence. */
 
-import { call, isAbort, latest, namesOf, read } from "../api.js";
+import { isAbort, latest, namesOf, read } from "../api.js";
 import { fill, h, link, name } from "../dom.js";
 import { nameIn } from "../graph.js";
 import { href } from "../state.js";
 import { relationWords } from "../words.js";
-import { evidencePart, idsIn, recordPart, relationsPart, valueOf } from "./entity.js";
+import { described, evidencePart, idsIn, recordPart, relationsPart, valueOf } from "./entity.js";
 import { failure, typeName } from "./parts.js";
 
 /** The number of passages of an entity that are looked through for those of a relation. */
@@ -43,8 +43,7 @@ export function panel(container, { onExpand, onClose }) {
 
   /** @param {string} id @param {AbortSignal} signal */
   async function ofNode(id, signal) {
-    const { answer } = await call("describe_entity", { id }, signal);
-    const names = await namesOf(idsIn(answer.provenance?.items ?? []), signal);
+    const { made: { answer }, names } = await described(id, signal);
     return [
       h("h2", { dir: "auto", class: "long" }, nameIn(answer) ?? answer.id),
       h("p", { class: "row" }, typeName(answer.entity_type), name(answer.id, "id")),

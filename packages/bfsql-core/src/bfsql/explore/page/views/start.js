@@ -30,10 +30,11 @@ const VOCABULARY = /(?:^|[:/#])(?:Ontology|Class|Restriction|Datatype|(?:\w+)?Pr
 
 /** @param {HTMLElement} container */
 export function start(container) {
-  let ended = false;
   const one = latest();
+  let ended = false;
   /** @type {import("../picture.js").Picture | null} */
   let picture = null;
+  const heading = h("h1", { class: "unseen" }, "What this graph contains");
   const text = h("div", { class: "intro" });
   const notes = h("div", { class: "notes-place" });
   const stage = h("div", { class: "picture" });
@@ -43,14 +44,14 @@ export function start(container) {
   /** @type {HTMLElement | null} */ (document.querySelector("#search input"))?.focus({ preventScroll: true });
 
   async function load(again = false) {
-    fill(text, h("h1", { class: "unseen" }, "What this graph contains"));
+    fill(text, heading);
     try {
       const known = await schema({ again });
       if (!ended) draw(known);
       const { tables } = await read("outline").catch(() => ({}));
       if (!ended && tables) more.append(reading(tables));
     } catch (error) {
-      if (!ended) fill(text, failure(error, () => load(true)));
+      if (!ended) fill(text, heading, failure(error, () => load(true)));
     }
   }
 
