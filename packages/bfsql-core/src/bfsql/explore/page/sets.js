@@ -7,8 +7,8 @@ import { conditionWords } from "./words.js";
 
 /** @typedef {import("./state.js").State} State */
 
-/** The number of properties by which a set is grouped, and that its table may show (columns are four of them). */
-const [MOST_GROUPED, MOST_FIELDS] = [12, 8];
+/** The number of properties by which a set is grouped, that its table may show (columns are four of them), and that stand for names. */
+const [MOST_GROUPED, MOST_FIELDS, MOST_CAPTIONS] = [12, 8, 10];
 
 /** Keys that need no quotes anywhere, besides names and other names. */
 const PLAIN = /^(?!(?:name|synonyms)$)[\p{L}_][\p{L}\p{N}_]*$/u;
@@ -63,9 +63,14 @@ const NAMING = /(?:name|title|label|caption|code|address|number|no)$/i;
 
 /** The property that names the nodes of a type without names; empty if there is none. @param {string} type */
 export function captionOf(type) {
-  const known = propertiesFor([type]);
-  const named = loaded()?.properties[type]?.some((one) => /^name(?:$|: )/.test(one));
-  return named ? "" : known.find(({ name, values, numbers }) => NAMING.test(name) && !values.length && !numbers)?.name ?? "";
+  const known = loaded();
+  const all = known ? propertiesOf([type], known) : [];
+  return all.some(({ name }) => name === "name") ? "" : all.find(({ name, values, numbers }) => PLAIN.test(name) && NAMING.test(name) && !values.length && !numbers)?.name ?? "";
+}
+
+/** The properties that stand for names in this graph. */
+export function captions() {
+  return [...new Set(loaded()?.types.map(captionOf).filter(Boolean))].slice(0, MOST_CAPTIONS);
 }
 
 /** What nodes of some types are grouped by, if nothing is chosen; of numbers with as many values as a call may list. @param {Iterable<string>} types */

@@ -4,15 +4,11 @@
 import { call } from "./api.js";
 import { Graph } from "./graph.js";
 import { knownName, readNames } from "./names.js";
-import { loaded } from "./schema.js";
-import { captionOf, fieldsOf, groupsFor, isAlone, isSet, seedTypes } from "./sets.js";
+import { captionOf, captions, fieldsOf, groupsFor, isAlone, isSet, seedTypes } from "./sets.js";
 
 /** @typedef {{graph: Graph, calls: import("./api.js").Call[]}} Walked The calls, and the graph formed by all their answers. */
 
 /** @typedef {import("./state.js").State} State */
-
-/** The number of properties that an answer has in place of names. */
-const MOST_CAPTIONS = 10;
 
 /** What an answer can be ordered by besides properties. */
 const NUMBERS = new Set(["degree", "paths", "measure"]);
@@ -66,11 +62,6 @@ export function orderOf(text) {
   const [, signed, direction] = /** @type {RegExpExecArray} */ (/^\s*(.*?)(?:\s+(asc|desc)(?:ending)?)?\s*$/is.exec(text));
   const key = signed.replace(/^[+-]\s*/, "");
   return { key, descending: signed.startsWith("-") || direction?.toLowerCase() === "desc" };
-}
-
-/** The properties that stand for names, a few of them. */
-function captions() {
-  return [...new Set(loaded()?.types.map(captionOf).filter(Boolean))].slice(0, MOST_CAPTIONS);
 }
 
 /** The walk as one repeated step, if it is restricted. @param {State} state */
