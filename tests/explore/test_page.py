@@ -32,8 +32,8 @@ async def test_the_start_shows_the_schema_and_the_search_has_the_focus(
     cards = page.get_by_role("region", name="Types").get_by_role("article")
     await expect(cards).to_have_count(3)
     for texts in (
-        ("Person287", "acted in Movie508", "1913 – 1992"),
-        ("Movie103", "Person acted in508", "directed by Person109", "1976 – 2019"),
+        ("Person287", "acted in Movie508", "1913 to 1992"),
+        ("Movie103", "Person acted in508", "directed by Person109", "1976 to 2019"),
     ):
         for text in texts:
             await expect(cards.filter(has_text=texts[0])).to_contain_text(text)

@@ -215,8 +215,8 @@ async def test_a_condition_on_a_set_stays_one_when_a_walk_begins(
     where = ["year>=2015", "no -AT-> Place[size<150]"]
     page = await tab.open(crimes.url, view="walk", seeds="Crime:*", hops=0, where=where)
     chips = page.get_by_role("group", name="Conditions").locator(".chip")
-    await expect(chips).to_have_text(
-        ["year at least 2015×", "no at Place[size below 150]×"]
+    await expect(chips).to_contain_text(
+        ["year at least 2015", "no at Place[size below 150]"]
     )  # both are of the set, which the sentence begins with
     await field(page, "Condition 3").fill("si")
     await expect(page.get_by_role("option", name="size")).to_have_count(0)  # of places

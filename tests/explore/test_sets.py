@@ -40,7 +40,9 @@ async def test_a_type_of_the_overview_leads_to_its_entities(tab: Visit, films: S
     await expect(status(page)).to_contain_text("103 nodes, 0 edges")
     await expect(page.locator(".stage")).to_be_hidden()
     await expect(page.get_by_role("columnheader")).to_have_text(["Name", "released"])
-    assert await page.evaluate("import('/assets/shown.js').then((m) => m.shown().calls.length)") == 1
+    assert (
+        await page.evaluate("import('/assets/shown.js').then((m) => m.shown().calls.length)") == 1
+    )
     await open_options(page)
     await expect(page.get_by_label("Hops")).to_have_value("0")
 
@@ -99,7 +101,7 @@ async def test_bars_filter_the_set_and_no_longer_do_at_a_second_click(
     page = await tab.open(films.url, view="walk", seeds="Movie:*", hops=0)
     group = page.get_by_role("region", name="Group released")
     await expect(group).to_contain_text("103 have it")
-    await tab.tab_to(group.get_by_role("button", name="1990 – 1999"), "Enter")
+    await tab.tab_to(group.get_by_role("button", name="1990 to 1999"), "Enter")
     await expect(status(page)).to_contain_text("41 nodes, 0 edges")
     assert state(page)["seeds"] == ["Movie[released>=1990][released<=1999]"]
     bar = group.get_by_role("button", name="1995 7")
@@ -149,7 +151,7 @@ async def test_relation_conditions_are_explained_completed_and_their_errors_at_t
     await page.keyboard.type("no -WRO")
     await page.get_by_role("option", name="no -WROTE-> Movie").click()
     conditions = page.get_by_role("group", name="Conditions").locator(".chip")
-    await expect(conditions).to_have_text(["no directed×", "no wrote Movie×"])
+    await expect(conditions).to_contain_text(["no directed", "no wrote Movie"])
     await tab.settled()
     assert 0 < await count_of(page) <= directors
     await conditions.nth(1).get_by_role("button", name="no wrote Movie", exact=True).click()
@@ -157,7 +159,7 @@ async def test_relation_conditions_are_explained_completed_and_their_errors_at_t
     await field(page, "Condition 2").fill("no -WRITES-> Movie")
     await page.keyboard.press("Enter")
     await expect(page.locator(".problem:visible")).to_contain_text('"WRITES"')
-    await expect(page.locator(".chip.invalid")).to_have_text("no writes Movie×")
+    await expect(page.locator(".chip.invalid")).to_contain_text("no writes Movie")
 
 
 async def count_of(page: Page) -> int:

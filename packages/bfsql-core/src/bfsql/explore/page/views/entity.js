@@ -70,11 +70,11 @@ export function idsIn(items) {
   return items.flatMap((item) => [item.subject, item.object, item.document_id]).filter((id) => typeof id === "string");
 }
 
-/** @param {any} record */
-export function recordPart(record) {
+/** @param {any} record @param {string} [title] @param {number} [at] The place among several records. */
+export function recordPart(record, title = "Record", at = 0) {
   const fields = Object.entries(record).filter(([key]) => !OWN.has(key));
   if (!fields.length) return null;
-  return h("section", { "aria-labelledby": "record" }, h("h2", { id: "record" }, "Record"),
+  return h("section", { "aria-labelledby": `record-${at}` }, h("h2", { id: `record-${at}` }, title),
     h("dl", null, fields.map(([key, value]) => h("div", null, h("dt", { dir: "auto" }, key), h("dd", null, valueOf(value))))));
 }
 

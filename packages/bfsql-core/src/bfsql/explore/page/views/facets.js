@@ -67,7 +67,7 @@ function group(key, facet, state) {
   const chosen = choice(key, state);
   const ranges = numbers && !chosen.values.length ? rangesOf(facet) : null;
   const rows = ranges
-    ? ranges.map(({ from, to, n }) => ({ text: `${from} – ${to}`, n, now: false, change: chosen.bounds(String(from), String(to)) }))
+    ? ranges.map(({ from, to, n }) => ({ text: `${from} to ${to}`, n, now: false, change: chosen.bounds(String(from), String(to)) }))
     : facet.values.map((/** @type {[string, number]} */ [value, n]) => {
       const now = chosen.values.includes(value);
       return { text: value, n, now, change: chosen.change(now ? chosen.values.filter((one) => one !== value) : [...chosen.values, value]) };

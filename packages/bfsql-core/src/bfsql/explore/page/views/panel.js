@@ -6,7 +6,7 @@ import { fill, h, link, name } from "../dom.js";
 import { nameIn } from "../graph.js";
 import { href } from "../state.js";
 import { relationWords } from "../words.js";
-import { described, evidencePart, idsIn, recordPart, relationsPart, valueOf } from "./entity.js";
+import { described, evidencePart, idsIn, recordPart, relationsPart } from "./entity.js";
 import { failure, typeName } from "./parts.js";
 
 /** The number of passages of an entity that are looked through for those of a relation. */
@@ -66,9 +66,8 @@ async function ofEdges(from, to, graph, signal) {
   const end = (/** @type {string} */ id) => link(href({ view: "entity", id }), null, name(graph.nameOf(id)));
   return [
     h("h2", null, name(graph.nameOf(from)), " and ", name(graph.nameOf(to))),
-    edges.map(({ subject, predicate, object }, at) => h("section", null,
-      h("p", { class: "triple", title: `-${predicate}->` }, end(subject), h("span", null, relationWords([predicate], "out")), end(object)),
-      h("dl", null, Object.entries(records[at].metadata ?? {}).map(([key, value]) => h("div", null, h("dt", { dir: "auto" }, key), h("dd", null, valueOf(value))))))),
+    edges.map(({ subject, predicate, object }) => h("p", { class: "triple", title: `-${predicate}->` }, end(subject), h("span", null, relationWords([predicate], "out")), end(object))),
     evidencePart({ provenance: { items, total: sides.items.length < MOST_PASSAGES ? items.length : undefined } }, names) ?? h("p", { class: "muted" }, "The graph has no passages for this."),
+    edges.map(({ predicate }, at) => recordPart(records[at].metadata ?? {}, edges.length > 1 ? `Record of “${relationWords([predicate], "out")}”` : "Record", at)),
   ];
 }

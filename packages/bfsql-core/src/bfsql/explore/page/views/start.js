@@ -178,7 +178,7 @@ function card(type, known) {
     h("h2", null, link(href(setOf(type)), null, typeName(type)), h("span", { class: "number" }, total === undefined ? "" : count(total))),
     h("ul", null, places, all.length > RELATIONS && h("li", null, more)),
     propertiesOf([type], known).filter(({ numbers }) => numbers).slice(0, 2).map(({ name: key, range }) =>
-      h("div", { class: "ranged" }, name(key), h("span", { "data-of": `${type}.${key}` }), h("span", { class: "number muted" }, range.replace("..", " – ")))));
+      h("div", { class: "ranged" }, name(key), h("span", { "data-of": `${type}.${key}` }), h("span", { class: "number muted" }, range.replace("..", " to ")))));
 }
 
 /** The properties of a type that are numbers, as many as a card shows. @param {string} type @param {Schema} known */
