@@ -122,7 +122,7 @@ async def test_films_of_a_decade_with_their_directors_by_keyboard(
     await tab.tab_to(page.get_by_role("button", name="→ directed by Person"), "Enter")
     await expect(page.locator(".status")).to_contain_text("43 edges")
     await tab.tab_to(page.get_by_role("button", name="Edges (43)"), "Enter")
-    await tab.tab_to(page.get_by_role("button", name="DIRECTED").first, "Enter")
+    await tab.tab_to(page.get_by_role("button", name="DIRECTED", exact=True).first, "Enter")
     panel = page.get_by_role("complementary", name="What is selected")
     await expect(panel.get_by_text("directed", exact=True)).to_be_visible()
     await tab.tab_to(page.locator("summary").filter(has_text="Options"), "Enter")
