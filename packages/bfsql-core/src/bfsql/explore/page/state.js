@@ -4,10 +4,10 @@
 
 const TEXTS = { view: "start", q: "", id: "", show: "", direction: "both", details: "name", sort: "", sort_by: "", tab: "", hub: "", connect: "yes", at: "" };
 const NUMBERS = { hops: 1, limit: 300, max_tokens: null, k: null, step: 0, offset: 0 };
-const LISTS = ["seeds", "predicates", "types", "exclude", "hide", "path", "along", "to", "where", "measure", "facets", "open", "picked"];
+const LISTS = ["seeds", "predicates", "types", "exclude", "hide", "path", "along", "to", "where", "measure", "facets", "open", "panel"];
 
 /** What can change while the answer remains on its page. */
-const ON_PAGE = new Set(["hide", "tab", "sort", "open", "offset", "picked"]);
+const ON_PAGE = new Set(["hide", "tab", "sort", "open", "offset", "panel"]);
 
 /** @typedef {Record<string, any>} State */
 

@@ -24,7 +24,7 @@ const [CARDS, RELATIONS] = [8, 6];
 const [MOST_COUNTED, BARS] = [200_000, 22];
 
 /** Types that describe other types in place of things. */
-const VOCABULARY = /(?:^|[:/#])(?:Ontology|Class|Restriction|Datatype|(?:\w+)?Property|ConceptScheme|(?:Node|Property)Shape)$/;
+const VOCABULARY = /[:/#](?:Ontology|Class|Restriction|Datatype|\w*Property|ConceptScheme|\w+Shape)$/;
 
 /** @typedef {import("../schema.js").Schema} Schema */
 

@@ -49,7 +49,7 @@ export function walk(container, state) {
 
   /** @param {string[]} picked A node or two, shown in the panel. */
   function select(picked) {
-    set({ picked }, { replace: true });
+    set({ panel: picked }, { replace: true });
   }
 
   /** Expand a node by one hop; a hub shows a choice first. @param {string} id */
@@ -148,8 +148,8 @@ export function walk(container, state) {
     parts.rail.hidden = !isAlone(now) || graph.edges.length > 0;
     parts.split.classList.toggle("with-rail", !parts.rail.hidden);
     if (!parts.rail.hidden) fill(parts.rail, bars(groups, now));
-    parts.split.classList.toggle("with-panel", now.picked.length > 0);
-    void beside.show(now.picked, graph);
+    parts.split.classList.toggle("with-panel", now.panel.length > 0);
+    void beside.show(now.panel, graph);
     parts.legend.hidden = !parts.rail.hidden && graph.typeCounts().length < 2;
     fill(parts.legend, graph.typeCounts().map(([type, n]) => legendButton(type, n, now)));
     table(parts.list, { graph, state: now, hidden, answer: first, groups, onExpand: expand, onPick: (from, to) => select([from, to]), onPoint: (id) => picture.highlight(id === null ? null : [id]) });
@@ -181,7 +181,7 @@ export function walk(container, state) {
 }
 
 /** The part of a state that decides the answer. @param {State} state */
-function questionOf({ hide, tab, sort, picked, ...question }) {
+function questionOf({ hide, tab, sort, panel: _, ...question }) {
   return JSON.stringify(question);
 }
 
