@@ -49,11 +49,11 @@ export function get() {
   return current;
 }
 
-/** Change the state; another question begins at its first page. @param {Partial<State>} change @param {{replace?: boolean}} [how] Whether the change replaces the
+/** Change the state; another question begins at its first page, with the panel closed. @param {Partial<State>} change @param {{replace?: boolean}} [how] Whether the change replaces the
  * previous step, so that going back skips it. */
 export function set(change, { replace = false } = {}) {
-  const offset = Object.keys(change).every((key) => ON_PAGE.has(key)) ? current.offset : 0;
-  const fragment = format({ ...current, offset, ...change });
+  const other = Object.keys(change).every((key) => ON_PAGE.has(key)) ? {} : { offset: 0, panel: [] };
+  const fragment = format({ ...current, ...other, ...change });
   if (fragment === format(current)) return;
   history[replace ? "replaceState" : "pushState"](null, "", fragment);
   changed();

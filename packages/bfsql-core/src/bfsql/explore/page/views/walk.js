@@ -127,7 +127,7 @@ export function walk(container, state) {
     if (seed_count === undefined || JSON.stringify(seeds) === JSON.stringify(now.seeds)) return now;
     known.set(JSON.stringify(walkArguments(spelt)), calls[0]);
     asked = questionOf(spelt);
-    set({ seeds, offset: now.offset }, { replace: true });
+    set({ seeds, offset: now.offset, panel: now.panel }, { replace: true });
     return get();
   }
 
