@@ -193,39 +193,33 @@ async def test_the_answer_of_a_refused_call_is_above_the_bar(window: Visit, film
     assert await covered(refusal) == []
 
 
-async def test_the_answer_of_a_call_opens_above_the_bar(window: Visit, films: Served) -> None:
-    page = await window.open(films.url, view="replay", step=2)
-    await page.get_by_text("The answer, ").click()
-    text = page.get_by_role("region", name="The answer's text")
-    end = await text.evaluate("element => element.getBoundingClientRect().bottom")
-    bar = await page.locator("#behind").evaluate("bar => bar.getBoundingClientRect().top")
-    assert end <= bar
-
-
 @ON_A_DESKTOP
 async def test_an_unknown_view_is_named_and_the_overview_is_shown(
     window: Visit, films: Served
 ) -> None:
     page = await window.open(films.url, view="graph")
     await expect(page.get_by_text("There is no view “graph”")).to_be_visible()
-    await expect(page.get_by_role("table", name="Types")).to_be_visible()
+    await expect(page.get_by_role("region", name="Types")).to_be_visible()
     await page.get_by_role("link", name="Overview").click()
     await expect(page.get_by_text("There is no view")).to_have_count(0)
 
 
 async def test_all_counts_of_the_overview_are_visible(window: Visit, wide: Served) -> None:
     page = await window.open(wide.url, view="start")
-    for title, rows in (("Types", TYPES), ("Relations", 100)):
-        counts = page.get_by_role("table", name=title).locator("td.number")
-        await expect(counts).to_have_count(rows)
-        assert await covered(counts) == []
-        await expect(page.get_by_role("table", name=title)).to_contain_text("EntityTypeNumber59")
+    cards = page.get_by_role("region", name="Types").locator(".card:visible")
+    await expect(cards).to_have_count(8)
+    await page.get_by_label("Find a type").fill("number59")
+    await expect(cards).to_have_count(1)
+    await page.get_by_label("Find a type").fill("")
+    await page.get_by_role("button", name="52 more", exact=True).click()
+    await expect(cards).to_have_count(TYPES)
+    assert await covered(cards.locator(".number:visible")) == []
 
 
 @ON_A_DESKTOP
 async def test_filters_of_many_predicates_are_searched(window: Visit, wide: Served) -> None:
     page = await window.open(wide.url, view="walk", seeds="n0")
-    await page.get_by_text("Filters").click()
+    await page.locator("summary").filter(has_text="Options").click()
     boxes = page.get_by_role("group", name="Follow only").locator(".box:visible")
     await expect(boxes).to_have_count(PREDICATES)
     await page.get_by_label("Follow only: find among").fill("predicate_077")

@@ -89,7 +89,7 @@ async def take(browser: Browser, url: str, size: str, scheme: str, folder: Path)
             await expect(page.locator("#main h1")).to_have_count(1)
             await expect(page.locator("[aria-busy=true]")).to_have_count(0)
             if name == "entity":
-                await page.get_by_text("-ACTED_IN->").click()
+                await page.get_by_text("acted in", exact=True).click()
                 await expect(page.locator(".neighbours a").first).to_be_visible()
             if name != "start":
                 await page.evaluate("document.activeElement.blur()")

@@ -1,14 +1,9 @@
 // @ts-check
-/**
- * Calls the tools through the web API, as any other program would.
- */
+/** Calls the tools through the web API, as any other program would. */
 
 /** A call that failed, with a message for the user. */
 export class ApiError extends Error {
-  /**
-   * @param {string} message
-   * @param {{status?: number, kind?: string, argument?: string, retryAfter?: number | null}} [about]
-   */
+  /** @param {string} message @param {{status?: number, kind?: string, argument?: string, retryAfter?: number | null}} [about] */
   constructor(message, { status = 0, kind = "", argument = "", retryAfter = null } = {}) {
     super(message);
     this.name = "ApiError";
@@ -49,16 +44,8 @@ export function hasToken() {
   return token !== "";
 }
 
-/**
- * Call a tool.
- *
- * @param {string} tool
- * @param {Record<string, any>} given Its arguments; those without a value are left out.
- * @param {AbortSignal} [signal]
- * @returns {Promise<Call>}
- * @throws {ApiError} The tool, the server or the connection to it failed.
- * @throws {DOMException} `AbortError` if the signal ended the call.
- */
+/** Call a tool. @param {string} tool @param {Record<string, any>} given Its arguments; those without a value are left out. @param {AbortSignal} [signal] @returns
+ * {Promise<Call>} @throws {ApiError} The tool, the server or the connection to it failed. @throws {DOMException} `AbortError` if the signal ended the call. */
 export async function call(tool, given, signal) {
   const args = Object.fromEntries(
     Object.entries(given).filter(([, v]) => v !== null && v !== undefined && v !== "" && !(Array.isArray(v) && !v.length)),
@@ -88,37 +75,20 @@ export function tokensOf(bytes) {
   return Math.ceil(bytes / 3);
 }
 
-/**
- * Read a document of the web API.
- *
- * @param {string} path Relative to the page, without a slash in front.
- * @param {AbortSignal} [signal]
- * @returns {Promise<any>}
- * @throws {ApiError} As for `call`.
- */
+/** Read a document of the web API. @param {string} path Relative to the page, without a slash in front. @param {AbortSignal} [signal] @returns {Promise<any>} @throws {ApiError} As for `call`. */
 export async function read(path, signal) {
   return parsed(await body(await request(path, { signal })));
 }
 
-/**
- * The names of entities by id; entities without a name are left out.
- *
- * @param {Iterable<string>} ids
- * @param {AbortSignal} [signal]
- * @returns {Promise<Map<string, string>>}
- * @throws {ApiError} As for `call`.
- */
+/** The names of entities by id; entities without a name are left out. @param {Iterable<string>} ids @param {AbortSignal} [signal] @returns {Promise<Map<string, string>>}
+ * @throws {ApiError} As for `call`. */
 export async function namesOf(ids, signal) {
   const response = await post("entities/batch", { ids: [...new Set(ids)], metadata: true, keys: ["name"] }, signal);
   const { results } = parsed(await body(response));
   return new Map(results.flatMap((/** @type {any} */ found) => (typeof found.name === "string" ? [[found.id, found.name]] : [])));
 }
 
-/**
- * Run one call at a time: a new call aborts the previous one, whose answer is discarded.
- *
- * @returns {{run: <T>(f: (signal: AbortSignal) => Promise<T>) => Promise<T>, stop: () => void}}
- */
+/** Run one call at a time: a new call aborts the previous one, whose answer is discarded. @returns {{run: <T>(f: (signal: AbortSignal) => Promise<T>) => Promise<T>, stop: () => void}} */
 export function latest() {
   /** @type {AbortController | null} */
   let running = null;

@@ -1,8 +1,5 @@
 // @ts-check
-/**
- * "As the model sees it": the tool calls behind a view, in forms that run elsewhere, and the
- * text of their answers.
- */
+/** "As the model sees it": the tool calls behind a view, in forms that run elsewhere, and the text of their answers. */
 
 import { hasToken } from "./api.js";
 import { copyButton } from "./clipboard.js";

@@ -1,7 +1,5 @@
 // @ts-check
-/**
- * Characters that are invisible or reorder text, as listed in `bfsql.models.characters`.
- */
+/** Characters that are invisible or reorder text, as listed in `bfsql.models.characters`. */
 
 const HIDDEN = new RegExp(
   "[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f" +
@@ -18,12 +16,7 @@ export function hasHidden(text) {
   return text.search(HIDDEN) >= 0;
 }
 
-/**
- * The text with every such character replaced.
- *
- * @param {string} text
- * @param {(character: string) => string} written The replacement for a character.
- */
+/** The text with every such character replaced. @param {string} text @param {(character: string) => string} written The replacement for a character. */
 export function replaceHidden(text, written) {
   return text.replace(HIDDEN, written);
 }

@@ -1,24 +1,15 @@
 // @ts-check
-/**
- * Copies text, and confirms it visibly and to screen readers.
- */
+/** Copies text, and confirms it visibly and to screen readers. */
 
 import { announce, h } from "./dom.js";
 
 const SHOWN_MS = 2000;
 
-/**
- * A button that copies a text.
- *
- * @param {string} what What is copied, for the button's name: "the command".
- * @param {() => string} text
- * @param {() => Element | null} [shown] The element with the text; it is selected if the browser
- *   does not allow scripts to copy.
- */
-export function copyButton(what, text, shown = () => null) {
-  const label = "Copy";
+/** A button that copies a text. @param {string} what What is copied, for the button's name: "the command". @param {() => string} text @param {() => Element | null}
+ * [shown] The element with the text; it is selected if the browser does not allow scripts to copy. @param {string} [label] */
+export function copyButton(what, text, shown = () => null, label = "Copy") {
   let waiting = 0;
-  const button = h("button", { type: "button", class: "copy", "aria-label": `Copy ${what}`, onclick: copy }, label);
+  const button = h("button", { type: "button", class: "copy", "aria-label": label === "Copy" ? `Copy ${what}` : null, onclick: copy }, label);
 
   async function copy() {
     const done = await copied(text(), shown());

@@ -1,45 +1,21 @@
 // @ts-check
-/**
- * A text field with suggestions: the combobox with a list of the ARIA practices.
- */
+/** A text field with suggestions: the combobox with a list of the ARIA practices. */
 
 import { announce, fill, h, name, plural } from "./dom.js";
 
-/**
- * @typedef {object} Suggestion
- * @property {string} text The field's value when the suggestion is chosen.
- * @property {string} [hint]
- * @property {any} [of] The object that the suggestion stands for.
- * @property {boolean} [partial] Whether the text is only the beginning of a value.
- * @property {any} [shown] What to show in place of the text: an element, or a list of elements.
- */
+/** The text is the field's value when the suggestion is chosen, or only its beginning (`partial`); `of` is what it stands for, and `shown` elements in place of the text.
+ * @typedef {{text: string, hint?: string, of?: any, partial?: boolean, shown?: any}} Suggestion */
 
-/**
- * @typedef {Suggestion[] | {suggestions: Suggestion[], note: string}} Offer Suggestions, and a
- *   sentence about them, which is shown above them.
- */
+/** @typedef {Suggestion[] | {suggestions: Suggestion[], note: string}} Offer Suggestions, and a sentence about them, which is shown above them. */
 
-/**
- * @typedef {object} How
- * @property {string} label
- * @property {string} [value]
- * @property {string} [placeholder]
- * @property {(text: string) => Offer | Promise<Offer>} suggest
- * @property {(text: string, suggestion?: Suggestion) => void} onChange Called when a suggestion
- *   is chosen, and when the field is left or Enter is pressed with another text.
- * @property {boolean} [labelHidden]
- * @property {boolean} [clears] Whether the field is cleared after a choice or Enter and by a
- *   second Escape, and its text is without effect when it is left.
- * @property {number} [wait] Milliseconds without a further character before suggestions are fetched.
- */
+/** `onChange` is called when a suggestion is chosen, and when the field is left or Enter is pressed with another text. With `clears`, a choice, Enter and a second Escape
+ * clear the field, and leaving it has no effect. `wait` is in milliseconds without a further character before suggestions are fetched.
+ * @typedef {{label: string, value?: string, placeholder?: string, suggest: (text: string) => Offer | Promise<Offer>,
+ * onChange: (text: string, suggestion?: Suggestion) => void, labelHidden?: boolean, clears?: boolean, wait?: number}} How */
 
 let boxes = 0;
 
-/**
- * @param {How} how
- * @returns {{element: HTMLElement, input: HTMLInputElement, problem: (sentence: string) => void}}
- *   `problem` shows a message at the field; an empty text removes it.
- */
+/** @param {How} how @returns {{element: HTMLElement, input: HTMLInputElement, problem: (sentence: string) => void}} `problem` shows a message at the field; an empty text removes it. */
 export function combobox({ label, value = "", placeholder = "", suggest, onChange, labelHidden = false, clears = false, wait = 0 }) {
   boxes += 1;
   const id = `combobox-${boxes}`;
@@ -61,11 +37,7 @@ export function combobox({ label, value = "", placeholder = "", suggest, onChang
   let waiting = 0;
   let searches = 0;
   let committed = value;
-  /**
-   * Keys pressed while suggestions are fetched, to be applied to them; null at other times.
-   *
-   * @type {string[] | null}
-   */
+  /** Keys pressed while suggestions are fetched, to be applied to them; null at other times. @type {string[] | null} */
   let held = null;
 
   function typed() {

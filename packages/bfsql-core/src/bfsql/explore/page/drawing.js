@@ -17,12 +17,7 @@ const MANY = 1500;
 const MOST_LABELS = 5;
 const LABEL_LENGTH = 40;
 
-/**
- * The key of a node in the drawing. Sigma stores data about nodes in plain objects, so an id such
- * as `__proto__` must not be a key.
- *
- * @param {string} id
- */
+/** The key of a node in the drawing. Sigma stores data about nodes in plain objects, so an id such as `__proto__` must not be a key. @param {string} id */
 export const keyOf = (id) => `n${id}`;
 
 /** The id behind a key. @param {string} key */
@@ -33,16 +28,9 @@ export function emptyDrawing() {
   return new /** @type {any} */ (globalThis).graphology.Graph({ type: "directed", multi: true, allowSelfLoops: true });
 }
 
-/**
- * Create the drawing of a graph; nodes that were drawn before keep their position. Edges between
- * the same two nodes are one line with a name for each edge.
- *
- * @param {Graph} graph
- * @param {any} before The previous drawing.
- * @param {(edge: any) => string} edgeLabel
- * @returns {{drawing: any, bodies: import("./layout.js").Body[], links: {source: string, target: string}[]}}
- *   The nodes and lines for a layout; nodes with a position have x and y.
- */
+/** Create the drawing of a graph; nodes that were drawn before keep their position. Edges between the same two nodes are one line with a name for each edge. @param
+ * {Graph} graph @param {any} before The previous drawing. @param {(edge: any) => string} edgeLabel @returns {{drawing: any, bodies: import("./layout.js").Body[], links:
+ * {source: string, target: string}[]}} The nodes and lines for a layout; nodes with a position have x and y. */
 export function drawingOf(graph, before, edgeLabel) {
   const drawing = emptyDrawing();
   const nodes = graph.nodes;
@@ -104,7 +92,7 @@ function linesOf(graph, edgeLabel) {
     line.width = Math.max(line.width, /** @type {any} */ (edge).width ?? 1.7);
     lines.set(key, line);
   }
-  for (const line of lines.values()) line.labels = shortened(line.labels);
+  for (const line of lines.values()) line.labels = shortened(line.labels.filter(({ text }) => text));
   return [...lines.values()];
 }
 

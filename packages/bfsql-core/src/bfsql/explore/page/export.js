@@ -1,8 +1,5 @@
 // @ts-check
-/**
- * Saves a view as a file: the picture as PNG and SVG, the graph as CSV and GraphML, the answer as
- * JSON. Data leaves the page only through the browser's download.
- */
+/** Saves a view as a file: the picture as PNG and SVG, the graph as CSV and GraphML, the answer as JSON. Data leaves the page only through the browser's download. */
 
 import { announce, h } from "./dom.js";
 import { asGraphml, edgesAsCsv, nodesAsCsv, walksAsCsv } from "./formats.js";

@@ -1,7 +1,5 @@
 // @ts-check
-/**
- * The graph on the page as CSV and GraphML.
- */
+/** The graph on the page as CSV and GraphML. */
 
 import { replaceHidden } from "./characters.js";
 
@@ -19,11 +17,7 @@ const EDGE_COLUMNS = ["subject", "predicate", "object"];
 const FORMULA = /^[\s\0]*[=+\-@\uff1d\uff0b\uff0d\uff20]|^[\t\r\n]/;
 const NUMBER = /^[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
-/**
- * A table of nodes, which `bfsql load` reads.
- *
- * @param {Node[]} nodes
- */
+/** A table of nodes, which `bfsql load` reads. @param {Node[]} nodes */
 export function nodesAsCsv(nodes) {
   const keys = keysOf(nodes).filter((key) => key !== "name");
   const rows = nodes.map((node) => [
@@ -35,11 +29,7 @@ export function nodesAsCsv(nodes) {
   return csv([[...NODE_COLUMNS, ...keys.map((key) => apart(key, NODE_COLUMNS))], ...rows]);
 }
 
-/**
- * A table of edges, which `bfsql load` reads.
- *
- * @param {Edge[]} edges
- */
+/** A table of edges, which `bfsql load` reads. @param {Edge[]} edges */
 export function edgesAsCsv(edges) {
   const keys = keysOf(edges);
   const rows = edges.map((edge) => [
@@ -51,11 +41,7 @@ export function edgesAsCsv(edges) {
   return csv([[...EDGE_COLUMNS, ...keys.map((key) => apart(key, EDGE_COLUMNS))], ...rows]);
 }
 
-/**
- * A table of walks: for each step its edge, and the id and name of its node; and computed values.
- *
- * @param {{nodes: string[], edges?: string[], values?: Record<string, any>}[]} walks @param {(id: string) => string} nameOf
- */
+/** A table of walks: for each step its edge, and the id and name of its node; and computed values. @param {{nodes: string[], edges?: string[], values?: Record<string, any>}[]} walks @param {(id: string) => string} nameOf */
 export function walksAsCsv(walks, nameOf) {
   const steps = Math.max(0, ...walks.map(({ nodes }) => nodes.length));
   const heads = Array.from({ length: steps }, (_, at) => [...(at ? [`edge ${at}`] : []), `id ${at}`, `name ${at}`]).flat();
@@ -65,14 +51,8 @@ export function walksAsCsv(walks, nameOf) {
   return csv([[...heads, ...names], ...padded]);
 }
 
-/**
- * Rows as CSV (RFC 4180) with a byte order mark, by which spreadsheets recognise UTF-8.
- *
- * Every cell is quoted. A text that a spreadsheet would take for a formula is preceded by an
- * apostrophe; numbers are not.
- *
- * @param {any[][]} rows
- */
+/** Rows as CSV (RFC 4180) with a byte order mark, by which spreadsheets recognise UTF-8. Every cell is quoted. A text that a spreadsheet would take for a formula is
+ * preceded by an apostrophe; numbers are not. @param {any[][]} rows */
 export function csv(rows) {
   return BYTE_ORDER_MARK + rows.map((row) => `${row.map(cell).join(",")}\r\n`).join("");
 }
@@ -94,33 +74,21 @@ function apart(key, columns) {
 const NODE_DATA = ["type", "name", "full", "seed"];
 const EDGE_DATA = ["predicate"];
 
-/**
- * GraphML that networkx, Gephi and yEd can read: a directed graph whose nodes have the graph's ids.
- *
- * @param {Node[]} nodes
- * @param {Edge[]} edges
- */
+/** GraphML that networkx, Gephi and yEd can read: a directed graph whose nodes have the graph's ids. @param {Node[]} nodes @param {Edge[]} edges */
 export function asGraphml(nodes, edges) {
   const ids = distinctIds(nodes);
+  const known = edges.filter(({ subject, object }) => ids.has(subject) && ids.has(object));
   const nodeData = nodes.map(({ type, name, full, seed, metadata }) => data({ type, name, full, seed }, metadata, NODE_DATA));
-  const edgeData = edges.map(({ predicate, metadata }) => data({ predicate }, metadata, EDGE_DATA));
-  const keys = new Keys();
-  const nodeKeys = keys.declare("node", nodeData);
-  const edgeKeys = keys.declare("edge", edgeData);
-  const known = edges.map((edge, at) => ({ edge, at })).filter(({ edge }) => ids.has(edge.subject) && ids.has(edge.object));
+  const edgeData = known.map(({ predicate, metadata }) => data({ predicate }, metadata, EDGE_DATA));
+  const [nodeKeys, edgeKeys] = [keysOfData("node", nodeData), keysOfData("edge", edgeData)];
   return [
     '<?xml version="1.0" encoding="UTF-8"?>',
     '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">',
-    ...keys.lines,
+    ...[...nodeKeys.values(), ...edgeKeys.values()].map(({ declared }) => declared),
     '<graph edgedefault="directed">',
     ...nodes.map((node, at) => `<node id="${ids.get(node.id)}">${dataLines(nodeData[at], nodeKeys)}</node>`),
-    ...known.map(
-      ({ edge, at }) =>
-        `<edge source="${ids.get(edge.subject)}" target="${ids.get(edge.object)}">${dataLines(edgeData[at], edgeKeys)}</edge>`,
-    ),
-    "</graph>",
-    "</graphml>",
-    "",
+    ...known.map((edge, at) => `<edge source="${ids.get(edge.subject)}" target="${ids.get(edge.object)}">${dataLines(edgeData[at], edgeKeys)}</edge>`),
+    "</graph>", "</graphml>", "",
   ].join("\n");
 }
 
@@ -145,36 +113,18 @@ function data(identity, metadata, taken) {
   return new Map([...Object.entries(identity), ...further.map(([key, value]) => /** @type {[string, any]} */ ([apart(key, taken), value]))]);
 }
 
-/** The declarations of a file. */
-class Keys {
-  /** @type {string[]} */
-  lines = [];
-
-  /**
-   * @param {"node" | "edge"} domain
-   * @param {Map<string, any>[]} records
-   * @returns {Map<string, string>} From a name to the id of its key.
-   */
-  declare(domain, records) {
-    /** @type {Map<string, string>} */
-    const kinds = new Map();
-    for (const record of records) {
-      for (const [name, value] of record) {
-        const [before, kind] = [kinds.get(name), kindOf(value)];
-        const both = new Set([before, kind]);
-        if (before === undefined || before === kind) kinds.set(name, kind);
-        else kinds.set(name, both.has("long") && both.has("double") ? "double" : "string");
-      }
-    }
-    return new Map([...kinds].map(([name, kind]) => [name, this.#declared(domain, name, kind)]));
+/** The keys of some records by name, with their declarations. @param {"node" | "edge"} domain @param {Map<string, any>[]} records */
+function keysOfData(domain, records) {
+  /** @type {Map<string, string>} */
+  const kinds = new Map();
+  for (const [name, value] of records.flatMap((record) => [...record])) {
+    const both = new Set([kinds.get(name) ?? kindOf(value), kindOf(value)]);
+    kinds.set(name, both.size === 1 ? [...both][0] : both.has("long") && both.has("double") ? "double" : "string");
   }
-
-  /** @param {string} domain @param {string} name @param {string} kind */
-  #declared(domain, name, kind) {
-    const id = `d${this.lines.length}`;
-    this.lines.push(`<key id="${id}" for="${domain}" attr.name="${xml(name)}" attr.type="${kind}"/>`);
-    return id;
-  }
+  return new Map([...kinds].map(([name, kind], at) => {
+    const id = `${domain[0]}${at}`;
+    return [name, { id, declared: `<key id="${id}" for="${domain}" attr.name="${xml(name)}" attr.type="${kind}"/>` }];
+  }));
 }
 
 /** @param {any} value */
@@ -184,18 +134,14 @@ function kindOf(value) {
   return Number.isSafeInteger(value) ? "long" : "double";
 }
 
-/** @param {Map<string, any>} record @param {Map<string, string>} keys */
+/** @param {Map<string, any>} record @param {ReturnType<typeof keysOfData>} keys */
 function dataLines(record, keys) {
-  return [...record].map(([name, value]) => `<data key="${keys.get(name)}">${xml(plain(value))}</data>`).join("");
+  return [...record].map(([name, value]) => `<data key="${keys.get(name)?.id}">${xml(plain(value))}</data>`).join("");
 }
 
 // --- text --------------------------------------------------------------------------------
 
-/**
- * Text for XML elements and attributes. Characters that XML cannot hold become U+FFFD.
- *
- * @param {string} text
- */
+/** Text for XML elements and attributes. Characters that XML cannot hold become U+FFFD. @param {string} text */
 export function xml(text) {
   return text
     .replace(/[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]|[\ud800-\udfff]/gu, "\ufffd")

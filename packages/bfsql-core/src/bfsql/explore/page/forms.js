@@ -1,10 +1,6 @@
 // @ts-check
-/**
- * A tool call as it is made outside the page: over MCP, in a shell, in Python, with curl.
- *
- * A text to copy and run shows everything that it contains: characters that a terminal would hide
- * or act on are written as escapes.
- */
+/** A tool call as it is made outside the page: over MCP, in a shell, in Python, with curl. A text to copy and run shows everything that it contains: characters that a
+ * terminal would hide or act on are written as escapes. */
 
 import { hasHidden, jsonEscape, replaceHidden } from "./characters.js";
 
@@ -37,12 +33,7 @@ export function asMcp(tool, args) {
   return { text: json(message) };
 }
 
-/**
- * @param {string} tool
- * @param {Arguments} args
- * @param {string} file The graph's file.
- * @returns {Written}
- */
+/** @param {string} tool @param {Arguments} args @param {string} file The graph's file. @returns {Written} */
 export function asCommand(tool, args, file) {
   if (!TOOLS.has(tool)) return without(`There is no command for ${tool}: it is not one of the six tools.`);
   const unfit = wrongForShell(args);
@@ -59,12 +50,7 @@ export function asCommand(tool, args, file) {
   return { text: line.length <= LINE ? line : parts.join(" \\\n  ") };
 }
 
-/**
- * @param {string} tool
- * @param {Arguments} args
- * @param {string} file The graph's file.
- * @returns {Written}
- */
+/** @param {string} tool @param {Arguments} args @param {string} file The graph's file. @returns {Written} */
 export function asPython(tool, args, file) {
   return {
     text: [
@@ -85,13 +71,8 @@ export function asPython(tool, args, file) {
   };
 }
 
-/**
- * @param {string} tool
- * @param {Arguments} args
- * @param {string} url The web API's root, which ends with a slash.
- * @param {boolean} token Whether the server requires one; the shell variable TOKEN stands for it.
- * @returns {Written}
- */
+/** @param {string} tool @param {Arguments} args @param {string} url The web API's root, which ends with a slash. @param {boolean} token Whether the server requires one;
+ * the shell variable TOKEN stands for it. @returns {Written} */
 export function asCurl(tool, args, url, token) {
   const parts = [
     `curl -s ${quoted(`${url}tools/${encodeURIComponent(tool)}`)}`,

@@ -16,13 +16,8 @@ import { search, searchField } from "./views/search.js";
 import { start } from "./views/start.js";
 import { walk } from "./views/walk.js";
 
-/**
- * A view fills the container and returns a function that ends it. If a view can follow a change of
- * the state without being created again, the returned function has the method `update`.
- *
- * @typedef {(container: HTMLElement, state: import("./state.js").State) =>
- *   (() => void) & {update?: (state: import("./state.js").State) => void}} View
- */
+/** A view fills the container and returns a function that ends it, with the method `update` if the view follows a change of the state without being created again.
+ * @typedef {(container: HTMLElement, state: import("./state.js").State) => (() => void) & {update?: (state: import("./state.js").State) => void}} View */
 
 /** Views by their names in the address. @type {Record<string, View>} */
 const VIEWS = { start, search, walk, entity, intersect, replay };

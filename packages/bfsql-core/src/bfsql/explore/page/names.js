@@ -19,11 +19,7 @@ export function remember(id, name) {
   known.set(id, name);
 }
 
-/**
- * Read the names that are not known yet. If that fails, the ids are shown.
- *
- * @param {string[]} ids @param {AbortSignal} [signal]
- */
+/** Read the names that are not known yet. If that fails, the ids are shown. @param {string[]} ids @param {AbortSignal} [signal] */
 export async function readNames(ids, signal) {
   const unknown = [...new Set(ids)].filter((id) => !known.has(id)).slice(0, MOST_IDS);
   if (!unknown.length) return;

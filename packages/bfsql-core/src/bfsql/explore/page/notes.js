@@ -1,8 +1,5 @@
 // @ts-check
-/**
- * Notes, which are written for models, in words for people, each with a button that does what the
- * note advises. Kinds that are not in the table are shown as they are.
- */
+/** Notes, which are written for models, in words for people, each with a button that does what the note advises. Kinds that are not in the table are shown as they are. */
 
 import { count, plural } from "./dom.js";
 import { get, set } from "./state.js";
@@ -28,6 +25,7 @@ const KINDS = [
   [/^(.*) left without metadata by (.*)\. For nodes use/, (what, bound) => ({ text: `${what} left without properties by ${bound}. Show fewer nodes, or names alone.` })],
   [/^(\d+) edges? joins? this page to earlier ones/, (n) => ({ text: `${plural(Number(n), "edge")} to nodes of earlier pages are not shown.` })],
   [/^Stopped at \w+=(\d+) of (\d+), because (.*?)\. The answer/, (done, asked, why) => ({ text: `The walk ended after ${plural(Number(done), "hop")} of ${asked}, because ${why}. Go on from the outermost nodes.` })],
+  [/^(?:\.\.\. marks properties|fields: nothing on this page has name\.)/, () => ({ text: "" })],
   [/^sort_by: degree counts the edges/, () => ({ text: "" })],
 ];
 

@@ -1,9 +1,9 @@
 // @ts-check
-/** Fields with several values: entities found by search, and lists of texts. */
+/** Fields with several values, shown as chips: entities found by search, and lists of texts. */
 
 import { call, latest } from "./api.js";
 import { combobox } from "./combobox.js";
-import { fill, h, name } from "./dom.js";
+import { fill, h } from "./dom.js";
 import { schema } from "./schema.js";
 import { suggestPatterns } from "./steps.js";
 
@@ -32,110 +32,99 @@ function patternSuggestions() {
   };
 }
 
-/**
- * Entities as chips, and a field that adds one: from the suggestions, or an id or exact name as
- * typed, which the tool resolves.
- *
- * @param {{label: string, placeholder?: string, patterns?: boolean, nameOf?: (id: string) => string, onChange: (ids: string[]) => void}} how
- */
-export function entityPicker({ label, placeholder = "", patterns = false, nameOf = (id) => id, onChange }) {
-  /** @type {string[]} */
-  let ids = [];
+/** Entities as chips, and a field that adds one: from the suggestions, or an id or exact name as typed, which the tool resolves. @param {{label: string, placeholder?:
+ * string, patterns?: boolean, nameOf: (id: string) => string, onChange: (ids: string[]) => void}} how */
+export function entityPicker({ label, placeholder = "", patterns = false, nameOf, onChange }) {
   /** @type {Map<string, string>} */
   const names = new Map();
-  const chips = h("div", { class: "chips" });
-  const field = combobox({
-    label,
-    placeholder,
-    clears: true,
+  return chipList({
+    legend: label, item: () => label, placeholder, onChange, edits: false,
+    words: (id) => names.get(id) ?? nameOf(id),
     suggest: patterns ? patternSuggestions() : entitySuggestions(),
-    onChange: (text, suggestion) => {
+    textOf: (text, suggestion) => {
       const id = suggestion?.of?.id ?? text.trim();
       if (suggestion?.of) names.set(id, suggestion.text);
-      if (id && !ids.includes(id)) onChange([...ids, id]);
+      return id;
     },
   });
-
-  /** @param {string[]} now */
-  function update(now) {
-    ids = now;
-    fill(chips, ids.map((id) => chip(names.get(id) ?? nameOf(id), () => {
-      onChange(ids.filter((other) => other !== id));
-      field.input.focus();
-    })));
-  }
-  return { element: h("div", { class: "picker" }, field.element, chips), update, problem: field.problem, input: field.input };
 }
 
-/** @param {string} text @param {() => void} onRemove */
-export function chip(text, onRemove) {
-  return h("span", { class: "chip" }, name(text),
-    h("button", { type: "button", "aria-label": `Remove ${text.slice(0, 80)}`, onclick: onRemove }, "×"));
+/** @param {string} words @param {() => void} onRemove @param {{title?: string, hint?: string, act?: (() => void) | null}} [how] The exact text, what it is about, and what a click on it does. */
+export function chip(words, onRemove, { title = words, hint = "", act = null } = {}) {
+  const text = h("bdi", { class: "name", dir: "auto", title: title.slice(0, 500) }, words);
+  return h("span", { class: "chip" }, act ? h("button", { type: "button", onclick: act }, text) : text, hint && h("span", { class: "hint" }, hint),
+    h("button", { type: "button", class: "remove", "aria-label": `Remove ${words.slice(0, 80)}`, onclick: onRemove }, "×"));
 }
 
-/**
- * A list of text fields with suggestions, followed by an empty one. `numbered` says that messages
- * call the texts steps.
- *
- * @param {{legend: string, item: (nth: number) => string, placeholder: string, suggest: (text: string, before: string[]) => import("./combobox.js").Offer | Promise<import("./combobox.js").Offer>, numbered?: boolean, most: number, hint?: (text: string) => string, onChange: (texts: string[]) => void}} how
- */
-export function textList({ legend, item, placeholder, suggest, most, hint, numbered = false, onChange }) {
+/** Texts as chips with their words, and a field that adds one. A click on a chip puts its text into the field. `numbered` says that messages call the texts steps. @param
+ * {{legend: string, item: (nth: number) => string, placeholder: string, suggest: (text: string, before: string[]) => import("./combobox.js").Offer |
+ * Promise<import("./combobox.js").Offer>, words?: (text: string) => string, textOf?: (text: string, suggestion?: import("./combobox.js").Suggestion) => string, edits?:
+ * boolean, numbered?: boolean, most?: number, hint?: (text: string) => string, onChange: (texts: string[]) => void}} how */
+export function chipList({ legend, item, placeholder, suggest, words = (text) => text, textOf = (text) => text.trim(), edits = true, most = Infinity, hint, numbered = false, onChange }) {
   /** @type {string[]} */
   let texts = [];
-  /** @type {ReturnType<typeof combobox>[]} */
-  let fields = [];
-  let wanted = -1;
-  const list = h("ol", { class: "text-list" });
-  const element = h("fieldset", { class: "list-field" }, h("legend", null, legend), list);
+  let editing = -1;
+  let drawn = "";
+  const chips = h("span", { class: "chips" });
+  const sentence = h("p", { class: "problem", dir: "auto", hidden: true });
+  const field = combobox({
+    label: item(0), labelHidden: true, placeholder, clears: true,
+    suggest: (text) => suggest(text, editing < 0 ? texts : texts.slice(0, editing)),
+    onChange: (text, suggestion) => {
+      const at = editing < 0 ? texts.length : editing;
+      change(at, textOf(text, suggestion));
+    },
+  });
+  const element = h("div", { class: "chip-list", role: "group", "aria-label": legend }, chips, field.element, sentence);
+  field.input.addEventListener("blur", () => editing >= 0 && edit(-1));
 
   /** @param {string[]} now */
   function update(now) {
-    if (fields.length && JSON.stringify(now) === JSON.stringify(texts)) return explain();
-    const focused = fields.findIndex(({ input }) => input === document.activeElement);
     texts = now;
-    fields = [...now, ...(now.length < most ? [""] : [])].map(row);
-    fill(list, fields.map(({ element: field }, at) =>
-      h("li", null, field, at < texts.length && h("button", { type: "button", class: "icon", "aria-label": `Remove ${item(at)}`, onclick: () => change(at, "", at) }, "×"), hint && h("p", { class: "hint" }))));
-    explain();
-    const at = wanted >= 0 ? wanted : focused;
-    wanted = -1;
-    if (at >= 0) fields[Math.min(at, fields.length - 1)].input.focus();
+    const next = JSON.stringify([texts, texts.map(words), texts.map((text) => hint?.(text))]);
+    if (next === drawn) return;
+    drawn = next;
+    const inside = chips.contains(document.activeElement);
+    fill(chips, texts.map((text, at) => chip(words(text), () => change(at, ""), { title: text, hint: hint?.(text), act: edits ? () => edit(at) : null })));
+    field.element.hidden = texts.length >= most;
+    edit(-1);
+    if (inside) field.input.focus();
   }
 
-  function explain() {
-    for (const [at, place] of [...list.querySelectorAll("p.hint")].entries()) place.textContent = hint && at < texts.length ? hint(texts[at]) : "";
+  /** Put a text into the field, or empty it. @param {number} at */
+  function edit(at) {
+    if (editing >= 0) chips.children[editing]?.classList.remove("edited");
+    if (editing >= 0 || at >= 0) field.input.value = texts[at] ?? "";
+    editing = at;
+    /** @type {Element} */ (field.element.firstElementChild).textContent = item(at < 0 ? texts.length : at);
+    if (at < 0) return;
+    chips.children[at].classList.add("edited");
+    field.element.hidden = false;
+    field.input.focus();
   }
 
-  /** @param {string} value @param {number} at */
-  function row(value, at) {
-    return combobox({
-      label: item(at),
-      labelHidden: true,
-      value,
-      placeholder,
-      suggest: (text) => suggest(text, texts.slice(0, at)),
-      onChange: (text, suggestion) => change(at, text, suggestion || document.activeElement === fields[at].input ? at + 1 : -1),
-    });
-  }
-
-  /** @param {number} at @param {string} text @param {number} next The field that gets the focus afterwards. */
-  function change(at, text, next) {
-    const now = [...texts.slice(0, at), text.trim(), ...texts.slice(at + 1)].filter((one) => one);
+  /** @param {number} at @param {string} text */
+  function change(at, text) {
+    const now = [...texts.slice(0, at), text, ...texts.slice(at + 1)].filter((one) => one);
+    edit(-1);
     if (JSON.stringify(now) === JSON.stringify(texts)) return;
-    wanted = next;
+    field.input.focus();
     onChange(now);
   }
 
   return {
     element,
+    input: field.input,
     update,
-    /** Show a message at the field that it is about, or else at the last field. @param {string} sentence */
-    problem: (sentence) => {
-      const named = numbered ? Number(/\bstep (\d+)/.exec(sentence)?.[1] ?? NaN) - 1 : -1;
-      const repeated = texts.findIndex((text) => sentence.includes(JSON.stringify(text)));
-      const part = texts.findIndex((text) => text.includes(/"((?:[^"\\]|\\.)+)"/.exec(sentence)?.[1] ?? text + sentence));
+    /** Show a message, and the chip that it is about, or else the last one. @param {string} text */
+    problem: (text) => {
+      const named = numbered ? Number(/\bstep (\d+)/.exec(text)?.[1] ?? NaN) - 1 : -1;
+      const repeated = texts.findIndex((one) => text.includes(JSON.stringify(one)));
+      const part = texts.findIndex((one) => one.includes(/"((?:[^"\\]|\\.)+)"/.exec(text)?.[1] ?? one + text));
       const at = [named, repeated, part, texts.length - 1].find((one) => one >= 0 && one < texts.length) ?? 0;
-      fields.forEach((field, nth) => field.problem(nth === at ? sentence : ""));
+      [...chips.children].forEach((one, nth) => one.classList.toggle("invalid", Boolean(text) && nth === at));
+      sentence.textContent = text;
+      sentence.hidden = !text;
     },
   };
 }

@@ -1,10 +1,6 @@
 // @ts-check
-/**
- * The picture of a graph: sigma over graphology, with texts on a canvas above it.
- *
- * A large graph is drawn without edges and texts while it is laid out or moved, so that the page
- * remains responsive even if drawing is slow.
- */
+/** The picture of a graph: sigma over graphology, with texts on a canvas above it. A large graph is drawn without edges and texts while it is laid out or moved, so that
+ * the page remains responsive even if drawing is slow. */
 
 import { fill, h, name } from "./dom.js";
 import { drawingOf, emptyDrawing, idOf, keyOf } from "./drawing.js";
@@ -12,6 +8,7 @@ import { layout } from "./layout.js";
 import { drawTexts } from "./overlay.js";
 import { graphColours, mix } from "./palette.js";
 import { ALL, takeStage } from "./stage.js";
+import { predicateWords } from "./words.js";
 
 /** @typedef {import("./graph.js").Graph} Graph */
 
@@ -31,19 +28,17 @@ import { ALL, takeStage } from "./stage.js";
 /** The number of lines from which a graph counts as large. */
 const LARGE = 3000;
 
+/** The number of lines above which a predicate that all of them share is not written on each. */
+const MOST_SHARED = 6;
+
 /** The time without movement after which a large graph is drawn completely again. */
 const REST_MS = 150;
 
-/**
- * Put a picture into a container, which determines its size.
- *
- * @param {HTMLElement} container
- * @param {{label: string, onClick?: (id: string) => void, onDoubleClick?: (id: string) => void, onHover?: (id: string | null) => void, unavailable?: string}} how
- *   `label` names the picture for screen readers.
- * @returns {Picture}
- */
-export function createPicture(container, { label, onClick, onDoubleClick, onHover, unavailable }) {
-  const stage = takeStage(container, { reduceNode, reduceEdge, ring: () => colours.text, withEdges, onFrame: write, onHover: hover, onClick, onDoubleClick });
+/** Put a picture into a container, which determines its size. @param {HTMLElement} container @param {{label: string, onClick?: (id: string) => void, onDoubleClick?: (id:
+ * string) => void, onEdgeClick?: (from: string, to: string) => void, onHover?: (id: string | null) => void, unavailable?: string}} how `label` names the picture for
+ * screen readers. @returns {Picture} */
+export function createPicture(container, { label, onClick, onDoubleClick, onEdgeClick, onHover, unavailable }) {
+  const stage = takeStage(container, { reduceNode, reduceEdge, ring: () => colours.text, withEdges, onFrame: write, onHover: hover, onClick, onDoubleClick, onEdgeClick });
   if (!stage) return withoutWebGL(container, unavailable);
   const { element, sigma, texts, still } = stage;
   const dark = matchMedia("(prefers-color-scheme: dark)");
@@ -171,7 +166,7 @@ export function createPicture(container, { label, onClick, onDoubleClick, onHove
   const picture = {
     works: true,
     settled: Promise.resolve(),
-    show(graph, { hidden: types = new Set(), edgeLabel = (/** @type {any} */ edge) => edge.predicate, distance = 90, apart = 1 } = {}) {
+    show(graph, { hidden: types = new Set(), edgeLabel = labelOf(graph), distance = 90, apart = 1 } = {}) {
       stop();
       settle();
       [hidden, lit, hovered] = [types, null, null];
@@ -222,6 +217,12 @@ export function createPicture(container, { label, onClick, onDoubleClick, onHove
     },
   };
   return picture;
+}
+
+/** Predicates in words; a predicate that all of several lines share is not repeated. @param {Graph} graph @returns {(edge: any) => string} */
+function labelOf({ edges }) {
+  const shared = edges.length > MOST_SHARED && edges.every(({ predicate }) => predicate === edges[0].predicate);
+  return (edge) => (shared ? "" : predicateWords(edge.predicate));
 }
 
 /** The colours of the stylesheet. @param {Element} element */

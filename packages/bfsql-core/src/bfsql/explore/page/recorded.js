@@ -1,8 +1,5 @@
 // @ts-check
-/**
- * Recorded tool calls: the lines of `--record`, and those of the example audit hook if they
- * contain the arguments.
- */
+/** Recorded tool calls: the lines of `--record`, and those of the example audit hook if they contain the arguments. */
 
 import { tokensOf } from "./api.js";
 import { plural } from "./dom.js";
@@ -26,12 +23,7 @@ import { plural } from "./dom.js";
 /** Milliseconds without a call after which calls that name no session form a new one. */
 const PAUSE = 30 * 60 * 1000;
 
-/**
- * The calls of a file; lines that cannot be read are counted.
- *
- * @param {string} text
- * @returns {{calls: Recorded[], broken: number}}
- */
+/** The calls of a file; lines that cannot be read are counted. @param {string} text @returns {{calls: Recorded[], broken: number}} */
 export function readFile(text) {
   const lines = text.replace(/^\ufeff/, "").split("\n").filter((line) => line.trim());
   const calls = lines.map((line) => {
@@ -44,12 +36,7 @@ export function readFile(text) {
   return whole(calls);
 }
 
-/**
- * The calls that the server returns at `/recorded`.
- *
- * @param {any} document
- * @returns {{calls: Recorded[], broken: number, note: string}} The note says what is missing.
- */
+/** The calls that the server returns at `/recorded`. @param {any} document @returns {{calls: Recorded[], broken: number, note: string}} The note says what is missing. */
 export function readDocument(document) {
   const { calls, broken } = whole((Array.isArray(document?.calls) ? document.calls : []).map(asRecorded));
   return { calls, broken: broken + (Number(document?.broken_lines) || 0), note: text(document?.note) };
@@ -61,12 +48,7 @@ function whole(calls) {
   return { calls: found, broken: calls.length - found.length };
 }
 
-/**
- * A line as a call; null if it contains too little to be shown.
- *
- * @param {any} line
- * @returns {Recorded | null}
- */
+/** A line as a call; null if it contains too little to be shown. @param {any} line @returns {Recorded | null} */
 export function asRecorded(line) {
   if (typeof line !== "object" || line === null || Array.isArray(line)) return null;
   if (typeof line.tool !== "string" || !isObject(line.arguments)) return null;
@@ -95,13 +77,8 @@ function errorOf(line) {
   return (kind && text(line.answer)) || kind; // the answer of a failed call is its message
 }
 
-/**
- * Calls grouped by session, in the order in which the sessions began. Calls without a session
- * belong together as long as the same client makes them without a pause of half an hour.
- *
- * @param {Recorded[]} calls
- * @returns {Session[]}
- */
+/** Calls grouped by session, in the order in which the sessions began. Calls without a session belong together as long as the same client makes them without a pause of
+ * half an hour. @param {Recorded[]} calls @returns {Session[]} */
 export function sessionsOf(calls) {
   /** @type {Session[]} */
   const sessions = [];
@@ -127,13 +104,8 @@ function begun(sessions, call) {
   return session;
 }
 
-/**
- * The content of an answer, for the picture and in words.
- *
- * @param {Recorded} call
- * @returns {{nodes: any[], edges: any[], seeds: string[], count: string, notes: string[], readable: boolean}}
- *   Nodes as in answers; `readable` is false if the answer can only be shown as text.
- */
+/** The content of an answer, for the picture and in words. @param {Recorded} call @returns {{nodes: any[], edges: any[], seeds: string[], count: string, notes: string[],
+ * readable: boolean}} Nodes as in answers; `readable` is false if the answer can only be shown as text. */
 export function contentOf({ tool, answer, content: recorded, error }) {
   const nothing = { nodes: [], edges: [], seeds: [], count: "", notes: [], readable: false };
   if (answer === null || error) return nothing;
@@ -157,12 +129,8 @@ export function contentOf({ tool, answer, content: recorded, error }) {
   return { ...nothing, notes, readable: true };
 }
 
-/**
- * The content of an answer in JSON; the notes of a list may follow on further lines.
- *
- * @param {string} answer
- * @returns {Record<string, any> | null} A list is under `result`; null if the text is not JSON.
- */
+/** The content of an answer in JSON; the notes of a list may follow on further lines. @param {string} answer @returns {Record<string, any> | null} A list is under
+ * `result`; null if the text is not JSON. */
 function parsed(answer) {
   for (const part of [answer, answer.slice(0, answer.indexOf("\n"))]) {
     try {

@@ -5,22 +5,21 @@ import { call, read } from "./api.js";
 import { relationOf } from "./graph.js";
 import { register } from "./palette.js";
 
-/**
- * @typedef {object} Schema
- * @property {string} description
- * @property {boolean} comprehensive
- * @property {string[]} types
- * @property {string[]} predicates
- * @property {{subject: string, predicate: string, object: string, count: number | null}[]} relations
- * @property {"all" | "sample" | null} relationsFrom Null if the store does not give relations.
- * @property {Map<string, number>} nodeCounts By type; empty if the store does not count them.
- * @property {string[]} notes
- * @property {Record<string, string[]>} properties
- * @property {import("./api.js").Call} call
- */
+/** Node counts are by type, and empty if the store does not count them; `relationsFrom` is null if it gives no relations.
+ * @typedef {{description: string, comprehensive: boolean, types: string[], predicates: string[], properties: Record<string, string[]>,
+ * relations: {subject: string, predicate: string, object: string, count: number | null}[], relationsFrom: "all" | "sample" | null,
+ * nodeCounts: Map<string, number>, notes: string[], call: import("./api.js").Call}} Schema */
 
 /** @type {Promise<Schema> | null} */
 let asked = null;
+
+/** @type {Schema | null} */
+let known = null;
+
+/** The schema, if it has been read. */
+export function loaded() {
+  return known;
+}
 
 /** @param {{again?: boolean}} [how] @returns {Promise<Schema>} */
 export function schema({ again = false } = {}) {
@@ -45,13 +44,8 @@ export function takesTime() {
   return timed;
 }
 
-/**
- * The schema, or null if it cannot be read. A missing token is an error here, since every further
- * call would ask the user for it again.
- *
- * @returns {Promise<Schema | null>}
- * @throws {import("./api.js").ApiError} The server requires a token, and the user gave none.
- */
+/** The schema, or null if it cannot be read. A missing token is an error here, since every further call would ask the user for it again. @returns {Promise<Schema |
+ * null>} @throws {import("./api.js").ApiError} The server requires a token, and the user gave none. */
 export async function schemaOrNull() {
   try {
     return await schema();
@@ -69,7 +63,7 @@ async function load() {
   const lists = { entity_types: types, predicates: answer.predicates ?? [] };
   const nodeCounts = new Map(Object.entries(answer.node_counts ?? {}));
   register([...types].sort((a, b) => (nodeCounts.get(b) ?? 0) - (nodeCounts.get(a) ?? 0) || (a < b ? -1 : 1)));
-  return {
+  return (known = {
     description: answer.graph_description ?? "",
     comprehensive: answer.comprehensive ?? false,
     types,
@@ -80,5 +74,5 @@ async function load() {
     notes: made.notes,
     properties: answer.properties ?? {},
     call: made,
-  };
+  });
 }

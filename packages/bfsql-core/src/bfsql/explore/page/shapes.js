@@ -1,8 +1,5 @@
 // @ts-check
-/**
- * Draws nodes in WebGL: the shape depends on the type; a full node is solid, a stub is pale, and a
- * seed has a ring around it. The size of a seed includes its ring.
- */
+/** Draws nodes in WebGL: the shape depends on the type; a full node is solid, a stub is pale, and a seed has a ring around it. The size of a seed includes its ring. */
 
 import { SHAPES } from "./palette.js";
 

@@ -1,16 +1,8 @@
 // @ts-check
-/**
- * The current content of the page: the graph, its picture, and the calls behind it. Views set it;
- * the panel of calls and the menu of files read it.
- */
+/** The current content of the page: the graph, its picture, and the calls behind it. Views set it; the panel of calls and the menu of files read it. */
 
-/**
- * @typedef {object} Shown
- * @property {import("./graph.js").Graph | null} graph
- * @property {import("./picture.js").Picture | null} picture
- * @property {import("./api.js").Call[]} calls In the order in which they were made.
- * @property {string} title The title of the view, as in the title of the page.
- */
+/** Calls are in the order in which they were made; the title is that of the view and of the page.
+ * @typedef {{graph: import("./graph.js").Graph | null, picture: import("./picture.js").Picture | null, calls: import("./api.js").Call[], title: string}} Shown */
 
 /** @type {Set<(shown: Shown) => void>} */
 const subscribers = new Set();

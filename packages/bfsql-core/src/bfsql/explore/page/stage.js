@@ -1,41 +1,27 @@
 // @ts-check
-/**
- * The stage for pictures: sigma with its canvases, and the buttons and keys that move the camera.
- *
- * Setting up WebGL takes longer than drawing, so a stage that a view releases serves the next one.
- */
+/** The stage for pictures: sigma with its canvases, and the buttons and keys that move the camera. Setting up WebGL takes longer than drawing, so a stage that a view releases serves the next one. */
 
 import { h, icon } from "./dom.js";
 import { emptyDrawing, idOf } from "./drawing.js";
 import { shapeProgram } from "./shapes.js";
 
-/**
- * @typedef {object} Handlers The functions that the picture on the stage provides.
- * @property {(id: string, data: any) => any} reduceNode
- * @property {(id: string, data: any) => any} reduceEdge
- * @property {() => string} ring The colour of the ring around a seed, `#rrggbb`.
- * @property {() => boolean} withEdges Whether this frame has edges.
- * @property {() => void} onFrame Called after each frame.
- * @property {(id: string | null) => void} onHover
- * @property {(id: string) => void} [onClick]
- * @property {(id: string) => void} [onDoubleClick]
- */
+/** What the picture on the stage provides: the looks of nodes and edges, the colour of the ring around a seed (`#rrggbb`), whether a frame has edges, what follows each frame,
+ * and what the pointer does; `onEdgeClick` gets the ends of the line.
+ * @typedef {{reduceNode: (id: string, data: any) => any, reduceEdge: (id: string, data: any) => any, ring: () => string, withEdges: () => boolean, onFrame: () => void,
+ * onHover: (id: string | null) => void, onClick?: (id: string) => void, onDoubleClick?: (id: string) => void, onEdgeClick?: (from: string, to: string) => void}} Handlers */
 
 /** The camera position from which everything is visible. */
 export const ALL = { x: 0.5, y: 0.5, ratio: 1, angle: 0 };
 
 const DOUBLE_CLICK_MS = 260;
 
+/** The distance in pixels within which a click is on a line. */
+const NEAR = 8;
+
 /** A stage that no picture uses. @type {Stage | null} */
 let free = null;
 
-/**
- * Put a stage into a container, which determines its size.
- *
- * @param {HTMLElement} container
- * @param {Handlers} handlers
- * @returns {Stage | null} Null if the browser has no WebGL.
- */
+/** Put a stage into a container, which determines its size. @param {HTMLElement} container @param {Handlers} handlers @returns {Stage | null} Null if the browser has no WebGL. */
 export function takeStage(container, handlers) {
   if (!free) {
     try {
@@ -78,7 +64,7 @@ export class Stage {
 
   /** Leave the container; the next picture gets the stage. */
   leave() {
-    this.handlers = { ...this.handlers, onFrame() {}, onHover() {}, onClick: undefined, onDoubleClick: undefined };
+    this.handlers = { ...this.handlers, onFrame() {}, onHover() {}, onClick: undefined, onDoubleClick: undefined, onEdgeClick: undefined };
     this.sigma.setGraph(emptyDrawing());
     this.element.remove();
     this.buttons.remove();
@@ -143,11 +129,30 @@ export class Stage {
       const { onClick, onDoubleClick } = this.handlers;
       waiting = window.setTimeout(() => onClick?.(idOf(node)), onDoubleClick ? DOUBLE_CLICK_MS : 0);
     });
+    sigma.on("clickStage", (/** @type {any} */ { event }) => {
+      const edge = this.handlers.onEdgeClick && this.#edgeAt(event);
+      if (edge) this.handlers.onEdgeClick?.(edge[0], edge[1]);
+    });
     sigma.on("doubleClickNode", (/** @type {any} */ event) => {
       event.preventSigmaDefault();
       clearTimeout(waiting);
       this.handlers.onDoubleClick?.(idOf(event.node));
     });
+  }
+
+  /** The ends of the line next to a place, if it is near; lines are too thin to be hit. @param {{x: number, y: number}} place @returns {string[] | null} */
+  #edgeAt({ x, y }) {
+    /** @type {string[] | null} */
+    let found = null;
+    let least = NEAR;
+    this.sigma.getGraph().forEachEdge((/** @type {string} */ _edge, /** @type {any} */ _data, /** @type {string} */ from, /** @type {string} */ to) => {
+      const [a, b] = [from, to].map((node) => this.sigma.framedGraphToViewport(this.sigma.getNodeDisplayData(node)));
+      const [dx, dy] = [b.x - a.x, b.y - a.y];
+      const along = Math.max(0, Math.min(1, ((x - a.x) * dx + (y - a.y) * dy) / (dx * dx + dy * dy || 1)));
+      const distance = Math.hypot(x - a.x - along * dx, y - a.y - along * dy);
+      if (distance < least) [least, found] = [distance, [from, to].map(idOf)];
+    });
+    return found;
   }
 
   /** @param {string | null} node */

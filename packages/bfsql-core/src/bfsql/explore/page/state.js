@@ -1,17 +1,13 @@
 // @ts-check
-/**
- * The state of the view, kept in the fragment of the address so that a link reproduces it.
- *
- * `#view=walk&seeds=a&seeds=b&hops=2`: a key with a list is repeated, a key with its default value
- * is omitted. Going back in the browser goes back in the walk.
- */
+/** The state of the view, kept in the fragment of the address so that a link reproduces it. `#view=walk&seeds=a&seeds=b&hops=2`: a key with a list is repeated, a key
+ * with its default value is omitted. Going back in the browser goes back in the walk. */
 
 const TEXTS = { view: "start", q: "", id: "", show: "", direction: "both", details: "name", sort: "", sort_by: "", tab: "", hub: "", connect: "yes", at: "" };
 const NUMBERS = { hops: 1, limit: 300, max_tokens: null, k: null, step: 0, offset: 0 };
-const LISTS = ["seeds", "predicates", "types", "exclude", "hide", "path", "along", "to", "where", "measure", "facets", "open"];
+const LISTS = ["seeds", "predicates", "types", "exclude", "hide", "path", "along", "to", "where", "measure", "facets", "open", "panel"];
 
 /** What can change while the answer remains on its page. */
-const ON_PAGE = new Set(["hide", "tab", "sort", "open", "offset"]);
+const ON_PAGE = new Set(["hide", "tab", "sort", "open", "offset", "panel"]);
 
 /** @typedef {Record<string, any>} State */
 
@@ -53,16 +49,11 @@ export function get() {
   return current;
 }
 
-/**
- * Change the state; another question begins at its first page.
- *
- * @param {Partial<State>} change
- * @param {{replace?: boolean}} [how] Whether the change replaces the previous step, so that
- *   going back skips it.
- */
+/** Change the state; another question begins at its first page, with the panel closed. @param {Partial<State>} change @param {{replace?: boolean}} [how] Whether the change replaces the
+ * previous step, so that going back skips it. */
 export function set(change, { replace = false } = {}) {
-  const offset = Object.keys(change).every((key) => ON_PAGE.has(key)) ? current.offset : 0;
-  const fragment = format({ ...current, offset, ...change });
+  const other = Object.keys(change).every((key) => ON_PAGE.has(key)) ? {} : { offset: 0, panel: [] };
+  const fragment = format({ ...current, ...other, ...change });
   if (fragment === format(current)) return;
   history[replace ? "replaceState" : "pushState"](null, "", fragment);
   changed();

@@ -1,19 +1,8 @@
 // @ts-check
-/**
- * Suggestions of what to write next: steps of a path, patterns, conditions, measures, groups and
- * sort keys, from the schema.
- *
- * Nothing is checked here: the tool reads the text, and its error is shown at the field.
- */
+/** Suggestions of what to write next: steps of a path, patterns, conditions, measures, groups and sort keys, from the schema. Nothing is checked here: the tool reads the
+ * text, and its error is shown at the field. */
 
-/**
- * @typedef {object} Schema The part of the schema that is needed.
- * @property {string[]} types
- * @property {string[]} predicates
- * @property {{subject: string, predicate: string, object: string, count: number | null}[]} relations
- * @property {Record<string, string[]>} properties
- */
-
+/** @typedef {Pick<import("./schema.js").Schema, "types" | "predicates" | "relations" | "properties">} Schema The part of the schema that is needed. */
 /** @typedef {import("./combobox.js").Suggestion} Suggestion */
 /** @typedef {"out" | "in" | "both"} Direction */
 /** @typedef {Set<string> | null} Types Null for any. */
@@ -30,11 +19,7 @@ const ARROW = /^(<?)-(.*?)(->|-(?=[\s{]|$))\s*(.*)$/s;
 
 // --- a step ------------------------------------------------------------------------------
 
-/**
- * A step whose arrow is complete; null for any other text.
- *
- * @param {string} text @param {Schema} schema @returns {{arrow: string, direction: Direction, predicates: string[], rest: string} | null}
- */
+/** A step whose arrow is complete; null for any other text. @param {string} text @param {Schema} schema @returns {{arrow: string, direction: Direction, predicates: string[], rest: string} | null} */
 export function readStep(text, schema) {
   const known = [...schema.predicates].sort((a, b) => b.length - a.length);
   const head = /^\s*(<?)-/.exec(text);
@@ -74,11 +59,7 @@ function typesBehind(text, at, schema) {
   return !named && found.length ? new Set(found) : null;
 }
 
-/**
- * The types at the other end of a step, with the number of edges that lead there.
- *
- * @param {{direction: Direction, predicates: string[]}} step @param {Types} at @param {Schema} schema
- */
+/** The types at the other end of a step, with the number of edges that lead there. @param {{direction: Direction, predicates: string[]}} step @param {Types} at @param {Schema} schema */
 function ends({ direction, predicates }, at, schema) {
   /** @type {Map<string, number>} */
   const counts = new Map();
@@ -91,17 +72,10 @@ function ends({ direction, predicates }, at, schema) {
   return [...counts].map(([type, count]) => ({ type, count })).sort((a, b) => b.count - a.count);
 }
 
-/**
- * The completions of a step.
- *
- * @param {string} text The text so far. @param {Types} at The types at which the step begins. @param {Schema} schema @returns {Suggestion[]}
- */
+/** The completions of a step. @param {string} text The text so far. @param {Types} at The types at which the step begins. @param {Schema} schema @returns {Suggestion[]} */
 export function suggestSteps(text, at, schema) {
-  const alternative = /^(\s*<?-.*\|)([^|]*)$/s.exec(text);
   const step = readStep(text, schema);
-  if (step) return behindArrow(step, at, schema);
-  if (alternative) return alternatives(alternative[1], alternative[2], at, schema);
-  return wholeSteps(text, at, schema);
+  return step ? behindArrow(step, at, schema) : wholeSteps(text, at, schema);
 }
 
 /** The types after a complete arrow. @param {NonNullable<ReturnType<typeof readStep>>} step @param {Types} at @param {Schema} schema */
@@ -122,23 +96,6 @@ function behindArrow({ arrow, direction, predicates, rest }, at, schema) {
 function split(rest) {
   const bar = rest.lastIndexOf("|");
   return [rest.slice(0, bar + 1), rest.slice(bar + 1)];
-}
-
-/** Further predicates after a bar. @param {string} before @param {string} fragment @param {Types} at @param {Schema} schema */
-function alternatives(before, fragment, at, schema) {
-  const entering = before.trimStart().startsWith("<");
-  const close = entering ? "-" : "->";
-  const taken = new Set(before.replace(/^\s*<?-/, "").split("|"));
-  const names = predicatesAt(at, entering ? "in" : "out", schema).filter((name) => !taken.has(name) && contains(name, fragment));
-  return names.slice(0, MOST).map((name) => ({ text: `${before}${name}${close}` }));
-}
-
-/** The predicates that leave or enter some types, or all. @param {Types} at @param {Direction} direction @param {Schema} schema */
-function predicatesAt(at, direction, schema) {
-  const found = schema.relations
-    .filter(({ subject, object }) => !at || at.has(direction === "out" ? subject : object))
-    .map(({ predicate }) => predicate);
-  return found.length ? [...new Set(found)] : schema.predicates;
 }
 
 /** Complete steps that contain the words of a text. @param {string} text @param {Types} at @param {Schema} schema */
@@ -175,11 +132,8 @@ function add(counts, text, count) {
 
 const OPERATORS = ["=", "!=", "<", "<=", ">", ">=", "~"];
 
-/**
- * The completions of a condition, with examples for the first one.
- *
- * @param {string} text @param {Schema} whole @param {string[]} reached The types and predicates of the answer; properties of others are not offered. @returns {{suggestions: Suggestion[], note: string}}
- */
+/** The completions of a condition, with examples for the first one. @param {string} text @param {Schema} whole @param {string[]} reached The types and predicates of the
+ * answer; properties of others are not offered. @returns {{suggestions: Suggestion[], note: string}} */
 export function suggestConditions(text, whole, reached = []) {
   const schema = reached.length ? among(whole, reached) : whole;
   const [relation] = schema.relations;
@@ -192,11 +146,7 @@ export function suggestConditions(text, whole, reached = []) {
   return { suggestions: steps.map((one) => ({ ...one, text: before + one.text })), note };
 }
 
-/**
- * Sets for a text in the search field: types, values and properties that contain it.
- *
- * @param {string} text @param {Schema & {nodeCounts?: Map<string, number>}} schema @returns {Suggestion[]}
- */
+/** Sets for a text in the search field: types, values and properties that contain it. @param {string} text @param {Schema & {nodeCounts?: Map<string, number>}} schema @returns {Suggestion[]} */
 export function suggestSets(text, schema) {
   const types = schema.types.filter((type) => contains(type, text)).map((type) => {
     const n = schema.nodeCounts?.get(type);
@@ -246,12 +196,8 @@ export function suggestPatterns(text, schema) {
   return { suggestions: found, note: `Entities by name, or patterns: "${type}:*", "${type}[${key}=value]", "${type}[no ${key}]", "*[name~part]".` };
 }
 
-/**
- * The completions of a condition whose bracket is open, with the text in front of it; null if none
- * is. Only what can be left as it is ends with a bracket.
- *
- * @param {string} text @param {Schema} schema @returns {Suggestion[] | null}
- */
+/** The completions of a condition whose bracket is open, with the text in front of it; null if none is. Only what can be left as it is ends with a bracket. @param
+ * {string} text @param {Schema} schema @returns {Suggestion[] | null} */
 function inBrackets(text, schema) {
   const [, before, types, inner] = /^(([^[\]]*)(?:\[[^[\]]*\])*\[)([^[\]]*)$/s.exec(text) ?? [];
   if (inner === undefined) return null;
@@ -260,11 +206,7 @@ function inBrackets(text, schema) {
   return propertyConditions(inner, known).map((one) => ({ ...one, text: before + one.text + (one.partial ? "" : "]") }));
 }
 
-/**
- * The completions of a condition by a property: the property, an operator, then one of the values.
- *
- * @param {string} text @param {Property[]} known @returns {Suggestion[]}
- */
+/** The completions of a condition by a property: the property, an operator, then one of the values. @param {string} text @param {Property[]} known @returns {Suggestion[]} */
 function propertyConditions(text, known) {
   const written = new RegExp(`^(.*?)(${[...OPERATORS].sort((a, b) => b.length - a.length).join("|")})(.*)$`, "s").exec(text);
   if (!written) {
@@ -278,12 +220,7 @@ function propertyConditions(text, known) {
   return values.filter((value) => contains(value, fragment)).map((value) => ({ text: `${left}${sign}${before}${value}` }));
 }
 
-/**
- * @param {string} text
- * @param {Schema} schema
- * @param {boolean} path Whether there is a path, whose nodes have `paths`.
- * @returns {Suggestion[]}
- */
+/** @param {string} text @param {Schema} schema @param {boolean} path Whether there is a path, whose nodes have `paths`. @returns {Suggestion[]} */
 export function suggestOrder(text, schema, path) {
   const own = [{ name: "degree", hint: "edges in the answer" }, ...(path ? [{ name: "paths", hint: "walks through the node" }, { name: "measure", hint: "the first measure" }] : [])];
   const names = properties(schema).filter(({ name }) => !name.includes(".")).map(({ name, range }) => ({ name, hint: range }));
@@ -319,16 +256,18 @@ export function suggestFacets(text, schema) {
   return found.slice(0, MOST).map(({ name, range }) => ({ text: name, hint: range }));
 }
 
-/** @typedef {{name: string, range: string, values: string[]}} Property */
+/** @typedef {{name: string, range: string, values: string[], numbers: number[] | null}} Property `numbers` are the smallest and the largest value. */
 
 /** The properties of types. @param {string[]} types @param {Schema} schema @returns {Property[]} */
 export function propertiesOf(types, schema) {
   /** @type {Map<string, Property>} */
   const found = new Map();
-  for (const text of types.flatMap((type) => schema.properties[type] ?? [])) {
+  for (const text of types.flatMap((type) => (Object.hasOwn(schema.properties, type) ? schema.properties[type] : []))) {
     const [, name, range = ""] = /^(.*?)(?:: (.*))?$/s.exec(text) ?? [];
     const values = range.includes("..") ? [] : range.split(" | ").filter((value) => value && value !== "...");
-    if (name && !found.has(name)) found.set(name, { name, range, values });
+    const [, low, high] = /^(-?\d[\d.e+-]*?)\.\.(-?\d[\d.e+-]*)$/.exec(range) ?? [];
+    const numbers = low && Number.isFinite(Number(low)) && Number.isFinite(Number(high)) ? [Number(low), Number(high)] : null;
+    if (name && !found.has(name)) found.set(name, { name, range, values, numbers });
   }
   return [...found.values()];
 }

@@ -3,10 +3,7 @@
 
 import { h } from "./dom.js";
 
-/**
- * @param {boolean} refused Whether a token was sent and not accepted.
- * @returns {Promise<string>} Empty if the user gave none.
- */
+/** @param {boolean} refused Whether a token was sent and not accepted. @returns {Promise<string>} Empty if the user gave none. */
 export function askForToken(refused) {
   const before = /** @type {HTMLElement | null} */ (document.activeElement);
   return new Promise((resolve) => {

@@ -1,12 +1,11 @@
 // @ts-check
-/**
- * The calls that a state of the walk stands for, and the graph formed by their answers.
- */
+/** The calls that a state of the walk stands for, and the graph formed by their answers. */
 
 import { call } from "./api.js";
 import { Graph } from "./graph.js";
 import { knownName, readNames } from "./names.js";
 import { schemaOrNull } from "./schema.js";
+import { captionOf, captions, fieldsOf, groupsFor, isAlone, isSet, seedTypes } from "./sets.js";
 
 /** @typedef {{graph: Graph, calls: import("./api.js").Call[]}} Walked The calls, and the graph formed by all their answers. */
 
@@ -15,14 +14,8 @@ import { schemaOrNull } from "./schema.js";
 /** What an answer can be ordered by besides properties. */
 const NUMBERS = new Set(["degree", "paths", "measure"]);
 
-/**
- * The arguments of the main call.
- *
- * `predicates` and a direction are followed as a path, since the tool's own `predicates` selects
- * what is returned in full, not what is followed.
- *
- * @param {State} state
- */
+/** The arguments of the main call. `predicates` and a direction are followed as a path, since the tool's own `predicates` selects what is returned in full, not what is
+ * followed. @param {State} state */
 export function walkArguments(state) {
   const path = stepsOf(state);
   const far = path.length || ((state.to.length || state.along.length) && state.hops === 1);
@@ -39,7 +32,7 @@ export function walkArguments(state) {
     at: state.at,
     where: state.where,
     sort_by: state.sort_by,
-    facets: state.offset ? [] : state.facets,
+    facets: state.offset ? [] : state.facets.length || !isAlone(state) ? state.facets : groupsFor(seedTypes(state) ?? []),
     ...detail(state),
     limit: state.limit,
     offset: state.offset || null,
@@ -57,22 +50,12 @@ export function isRestricted(state) {
   return isSet(state) || state.to.length > 0 || state.along.length > 0 || stepsOf(state).length > 0;
 }
 
-/** Whether a seed is a pattern. @param {State} state */
-export function isSet({ seeds }) {
-  return seeds.some(isPattern);
-}
-
-/** Whether a text is written as a pattern: a type with an asterisk or brackets behind it. @param {string} text */
-export function isPattern(text) {
-  return /^[^[\]]+(?::\*|\[.*\])$/s.test(text.trim());
-}
-
 /** @param {State} state */
 function detail(state) {
   if (state.details === "none") return { topology_only: true };
   if (state.details === "all") return {};
   const key = orderOf(state.sort_by).key.replace(/^\d+\./, "");
-  return { fields: key && !NUMBERS.has(key) ? [...new Set(["name", key])] : ["name"] };
+  return { fields: [...new Set(["name", ...(key && !NUMBERS.has(key) ? [key] : []), ...fieldsOf(state), ...captions()])] };
 }
 
 /** The property or number by which `sort_by` orders an answer. @param {string} text `-year` or `year desc`. */
@@ -123,11 +106,8 @@ export function openingArguments(text, state) {
   };
 }
 
-/**
- * Make the calls of a state, the main one first.
- *
- * @param {State} state @param {AbortSignal} signal @param {Map<string, import("./api.js").Call>} known Answers of previous expansions; new ones are added. @returns {Promise<Walked>}
- */
+/** Make the calls of a state, the main one first. @param {State} state @param {AbortSignal} signal @param {Map<string, import("./api.js").Call>} known Answers of
+ * previous expansions; new ones are added. @returns {Promise<Walked>} */
 export async function walk(state, signal, known) {
   const key = (/** @type {any} */ args) => JSON.stringify(args);
   const wanted = [walkArguments(state), ...state.open.map((/** @type {string} */ text) => openingArguments(text, state))];
@@ -150,32 +130,8 @@ export async function walk(state, signal, known) {
 export async function nameStubs(graph, signal) {
   await readNames(graph.nodes.filter((node) => !node.full).map((node) => node.id), signal);
   graph.rename(knownName);
-}
-
-/**
- * A change of the state. If it makes a set the start of a walk, the conditions on the set move into
- * its patterns: in `where` they would be about other nodes from then on.
- *
- * @param {State} state @param {Partial<State>} change @returns {Partial<State>}
- */
-export function fromSet(state, change) {
-  const { seeds, where } = state;
-  if (!isAlone(state) || isAlone({ ...state, ...change }) || !seeds.every(isPattern)) return change;
-  const moves = (/** @type {string} */ condition) => seeds.every((/** @type {string} */ seed) => ofPattern(condition, seed) !== null);
-  const within = (/** @type {string} */ seed, /** @type {string} */ condition) => `${seed.replace(/:\*$/, "")}[${ofPattern(condition, seed)}]`;
-  const moved = where.filter(moves);
-  return { seeds: seeds.map((/** @type {string} */ seed) => moved.reduce(within, seed)), where: where.filter((/** @type {string} */ one) => !moves(one)), ...change };
-}
-
-/** Whether a state is a set without a walk. @param {State} state */
-export function isAlone(state) {
-  return isSet(state) && !state.hops && !state.path.length && !state.along.length && !state.to.length;
-}
-
-/** A condition as it stands in the brackets of a pattern, without its type; null if it is about another type. @param {string} condition @param {string} pattern */
-function ofPattern(condition, pattern) {
-  const type = pattern.replace(/(?::\*|\[.*)$/s, "");
-  const [, no = "", rest] = /** @type {RegExpExecArray} */ (/^(no\s+)?(.*)$/s.exec(condition));
-  if ([".", " "].includes(rest[type.length]) && rest.startsWith(type)) return no + rest.slice(type.length + 1);
-  return /^[^=<>!~.\s-][^=<>!~.]*(?:\.|\s<?-)/.test(rest) ? null : condition;
+  graph.rename((id) => {
+    const { type = "", metadata = {} } = graph.node(id) ?? {};
+    return Object.hasOwn(metadata, captionOf(type)) ? String(metadata[captionOf(type)]) : id;
+  });
 }

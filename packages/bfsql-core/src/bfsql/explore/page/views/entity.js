@@ -8,12 +8,13 @@ import { schemaOrNull } from "../schema.js";
 import { href } from "../state.js";
 import { show } from "../shown.js";
 import { relationsOf } from "./hub.js";
+import { stepWords } from "../words.js";
 import { failure, notesList, typeName } from "./parts.js";
 
 const OWN = new Set(["id", "entity_type", "notes", "edges", "provenance", "name"]);
 
-/** The number of neighbours that a relation lists. */
-const LISTED = 50;
+/** The number of neighbours that a relation lists, and of passages that are shown at once. */
+const [LISTED, PASSAGES] = [50, 10];
 
 /** @param {HTMLElement} container @param {import("../state.js").State} state */
 export function entity(container, state) {
@@ -25,10 +26,8 @@ export function entity(container, state) {
     card.setAttribute("aria-busy", "true");
     try {
       await one.run(async (signal) => {
-        const made = await call("describe_entity", { id: state.id }, signal);
         await schemaOrNull();
-        const names = await namesOf(idsIn(made.answer), signal).catch(() => new Map());
-        signal.throwIfAborted();
+        const { made, names } = await described(state.id, signal);
         draw(made, names);
       });
     } catch (error) {
@@ -58,17 +57,24 @@ export function entity(container, state) {
   return () => one.stop();
 }
 
-/** The ids that the evidence mentions. @param {any} record @returns {string[]} */
-function idsIn(record) {
-  const items = record.provenance?.items ?? [];
-  return items.flatMap((/** @type {any} */ item) => [item.subject, item.object, item.document_id]).filter((/** @type {any} */ id) => typeof id === "string");
+/** An entity with the names of the ids that its evidence mentions. @param {string} id @param {AbortSignal} signal */
+export async function described(id, signal) {
+  const made = await call("describe_entity", { id }, signal);
+  const names = await namesOf(idsIn(made.answer.provenance?.items ?? []), signal).catch(() => new Map());
+  signal.throwIfAborted();
+  return { made, names };
 }
 
-/** @param {any} record */
-function recordPart(record) {
+/** The ids that passages mention. @param {any[]} items @returns {string[]} */
+export function idsIn(items) {
+  return items.flatMap((item) => [item.subject, item.object, item.document_id]).filter((id) => typeof id === "string");
+}
+
+/** @param {any} record @param {string} [title] @param {number} [at] The place among several records. */
+export function recordPart(record, title = "Record", at = 0) {
   const fields = Object.entries(record).filter(([key]) => !OWN.has(key));
   if (!fields.length) return null;
-  return h("section", { "aria-labelledby": "record" }, h("h2", { id: "record" }, "Record"),
+  return h("section", { "aria-labelledby": `record-${at}` }, h("h2", { id: `record-${at}` }, title),
     h("dl", null, fields.map(([key, value]) => h("div", null, h("dt", { dir: "auto" }, key), h("dd", null, valueOf(value))))));
 }
 
@@ -82,7 +88,7 @@ export function valueOf(value) {
 }
 
 /** @param {any} record */
-function relationsPart(record) {
+export function relationsPart(record) {
   const { relations, counted } = relationsOf(record);
   return h("section", { "aria-labelledby": "relations" }, h("h2", { id: "relations" }, "Relations"),
     relations.length
@@ -94,7 +100,7 @@ function relationsPart(record) {
 function relation(id, step, n) {
   const body = h("div", { class: "neighbours" });
   const element = h("details", { ontoggle: () => element.open && !body.childElementCount && load() },
-    h("summary", null, name(step, "predicate"), h("span", { class: "number" }, count(n))), body);
+    h("summary", null, h("bdi", { class: "name", dir: "auto", title: step }, stepWords(step)), h("span", { class: "number" }, count(n))), body);
 
   async function load() {
     fill(body, h("p", { class: "muted" }, "Loading"));
@@ -112,14 +118,21 @@ function relation(id, step, n) {
 }
 
 /** @param {any} record @param {Map<string, string>} names */
-function evidencePart(record, names) {
+export function evidencePart(record, names) {
   const items = record.provenance?.items ?? [];
   if (!items.length) return null;
   const total = record.provenance.total;
   const shown = plural(items.length, "passage");
   const about = typeof total !== "number" ? `${shown}; there may be more` : total > items.length ? `${count(items.length)} of ${count(total)} passages` : shown;
-  return h("section", { "aria-labelledby": "evidence" }, h("h2", { id: "evidence" }, "Evidence ", h("span", { class: "muted" }, about)),
-    h("ol", { class: "evidence" }, items.map((/** @type {any} */ item) => evidenceItem(item, names))));
+  const list = h("ol", { class: "evidence" });
+  const more = h("button", { type: "button", onclick: extend }, "Show more");
+  function extend() {
+    const from = list.childElementCount;
+    list.append(...items.slice(from, from + PASSAGES).map((/** @type {any} */ item) => evidenceItem(item, names)));
+    more.hidden = list.childElementCount === items.length;
+  }
+  extend();
+  return h("section", { "aria-labelledby": "evidence" }, h("h2", { id: "evidence" }, "Evidence ", h("span", { class: "muted" }, about)), list, more);
 }
 
 /** @param {any} item @param {Map<string, string>} names */

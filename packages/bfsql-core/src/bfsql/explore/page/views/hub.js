@@ -5,22 +5,13 @@ import { call } from "../api.js";
 import { count, h, name } from "../dom.js";
 import { nameIn } from "../graph.js";
 import { remember } from "../names.js";
+import { stepWords } from "../words.js";
 import { notesList } from "./parts.js";
 
-/**
- * @typedef {object} Hub
- * @property {string} id
- * @property {string} name
- * @property {[string, number][]} relations Steps of a path with their counts, the most frequent first.
- * @property {number} total
- * @property {string[]} notes
- */
+/** Relations are steps of a path with their counts, the most frequent first. @typedef {{id: string, name: string, relations: [string, number][], total: number, notes: string[]}} Hub */
 
-/**
- * Check whether an entity has more relations than a picture shows.
- *
- * @param {string} id @param {number} most @param {AbortSignal} [signal] @returns {Promise<Hub | null>} Null if it has no more than that.
- */
+/** Check whether an entity has more relations than a picture shows. @param {string} id @param {number} most @param {AbortSignal} [signal] @returns {Promise<Hub | null>}
+ * Null if it has no more than that. */
 export async function hubAt(id, most, signal) {
   const { answer, notes } = await call("describe_entity", { id }, signal);
   const { relations, counted } = relationsOf(answer);
@@ -37,14 +28,11 @@ export function relationsOf({ edges, notes = [] }) {
   return { relations, counted: edges !== undefined || !notes.some((/** @type {string} */ note) => note.startsWith("edges: ")) };
 }
 
-/**
- * The choice of relations to open.
- *
- * @param {Hub} hub @param {number} limit The maximum number of nodes in an answer. @param {(step: string) => void} choose Called with a step, or with an empty one for all relations. @param {() => void} [cancel]
- */
+/** The choice of relations to open. @param {Hub} hub @param {number} limit The maximum number of nodes in an answer. @param {(step: string) => void} choose Called with a
+ * step, or with an empty one for all relations. @param {() => void} [cancel] */
 export function hubChoice({ name: title, relations, total, notes }, limit, choose, cancel) {
   const rows = relations.map(([step, n]) =>
-    h("li", null, h("button", { type: "button", onclick: () => choose(step) }, name(step, "predicate"), h("span", { class: "number" }, count(n)))));
+    h("li", null, h("button", { type: "button", title: step, onclick: () => choose(step) }, name(stepWords(step)), h("span", { class: "number" }, count(n)))));
   const size = relations.length ? `has ${count(total)} relations` : "has more relations than could be counted";
   return h("section", { class: "hub", "aria-label": "What to open", tabindex: "-1", onkeydown: (/** @type {KeyboardEvent} */ e) => e.key === "Escape" && cancel?.() },
     h("h2", null, name(title), ` ${size}`),

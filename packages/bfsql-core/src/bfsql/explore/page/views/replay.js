@@ -2,19 +2,20 @@
 /** The replay: a model's calls, one by one, and a picture of what it had seen by then. */
 
 import { isAbort, latest, read } from "../api.js";
-import { announce, count, fill, h, name, plural } from "../dom.js";
+import { announce, count, fill, h, link, name, plural } from "../dom.js";
 import { Graph } from "../graph.js";
 import { createPicture } from "../picture.js";
 import { contentOf, readDocument, readFile, sessionsOf } from "../recorded.js";
+import { reviewOf, viewOf } from "../review.js";
 import { show } from "../shown.js";
-import { get, set } from "../state.js";
+import { get, href, set } from "../state.js";
 import { failure, mark, sizes } from "./parts.js";
 
 /** @typedef {import("../recorded.js").Session} Session */
 /** @typedef {import("../recorded.js").Recorded} Recorded */
 
-const PLAY_MS = 1500;
-const ANSWER_SHOWN = 8000;
+const [PLAY_MS, FOLLOW_MS] = [1500, 3000];
+const ANSWER_SHOWN = 2000;
 const ARGUMENT_SHOWN = 60;
 
 /** The file that the user opened, kept as long as the page is open. @type {{name: string, calls: Recorded[], broken: number} | null} */
@@ -35,11 +36,14 @@ export function replay(container, state) {
   const legend = h("div", { class: "legend" });
   const status = h("p", { class: "status" });
   const controls = h("div", { class: "player", role: "group", "aria-label": "Replay" });
-  const steps = h("ol", { class: "steps" });
+  const bars = h("ol", { class: "session-bars" });
+  const said = h("div", { class: "said" });
+  const review = h("section", { class: "review", "aria-label": "Review", hidden: true }, said, bars);
   const detail = h("section", { class: "step-detail", "aria-label": "This call" });
   const split = h("div", { class: "split", hidden: true },
-    h("div", { class: "left" }, stage, legend, status), h("div", { class: "replay-side" }, controls, steps, detail));
-  container.append(h("div", { class: "replay-head" }, h("h1", null, "Replay of a session"), source), messages, split);
+    h("div", { class: "left" }, stage, legend, status), h("div", { class: "replay-side" }, controls, detail));
+  container.append(h("div", { class: "replay-head" }, h("h1", null, "Replay of a session"), source), messages, review, split);
+  const following = window.setInterval(follow, FOLLOW_MS);
   const picture = createPicture(stage, { label: "What the model had seen" });
   container.addEventListener("keydown", keys);
 
@@ -52,6 +56,16 @@ export function replay(container, state) {
       if (isAbort(error)) return;
       fill(messages, failure(error, load));
     }
+  }
+
+  /** Read the server's recording again while the page is seen, so that a session is followed as it happens; who is at its last call stays there. */
+  async function follow() {
+    if (opened || document.hidden || !sessions.length) return;
+    const found = await one.run((signal) => recorded(signal)).catch(() => null);
+    if (opened || !found || found.calls.length === sessions.reduce((sum, { calls }) => sum + calls.length, 0)) return;
+    const { step, last } = current();
+    loaded(found, "");
+    if (step === last) go(current().last);
   }
 
   /** @param {{calls: Recorded[], broken: number, note?: string}} found @param {string} file */
@@ -69,14 +83,15 @@ export function replay(container, state) {
   /** @param {import("../state.js").State} now */
   function update(now) {
     const session = sessions.find(({ key }) => key === now.id) ?? sessions[0];
-    split.hidden = !session;
+    split.hidden = review.hidden = !session;
     if (!session) return show({ title: "Replay" });
     chosen.value = session.key;
     const step = Math.min(now.step || 1, session.calls.length);
     player(session, step);
-    if (drawn !== session.key) fill(steps, session.calls.map((call, at) => stepButton(call, at + 1)));
-    for (const [at, item] of [...steps.children].entries()) item.firstElementChild?.toggleAttribute("aria-current", at + 1 === step);
-    reveal(steps.children[step - 1], steps);
+    if (drawn !== session.key) judge(session);
+    for (const [at, item] of [...bars.children].entries()) item.firstElementChild?.toggleAttribute("aria-current", at + 1 === step);
+    const { offsetLeft, offsetWidth } = /** @type {HTMLElement} */ (bars.children[step - 1]);
+    if (offsetLeft < bars.scrollLeft || offsetLeft + offsetWidth > bars.scrollLeft + bars.clientWidth) bars.scrollLeft = offsetLeft;
     draw(session, step);
     drawn = session.key;
   }
@@ -184,27 +199,30 @@ export function replay(container, state) {
     go(to);
   }
 
-  /** @param {Recorded} call @param {number} step */
-  function stepButton(call, step) {
-    const content = contentOf(call);
-    return h("li", null, h("button", { type: "button", class: call.error ? "failed" : "", onclick: () => { stop(); go(step); } },
-      h("span", { class: "step-head" }, name(headline(call), "suggestion")),
-      h("span", { class: "hint" }, `${outcome(call, content)}, ${plural(call.tokens, "token")}`)));
+  /** What is to be said of a session, and a bar for each of its calls. @param {Session} session */
+  function judge({ calls }) {
+    const { verdicts, headline: sentence, remarks } = reviewOf(calls);
+    const most = Math.max(...calls.map(({ tokens }) => tokens));
+    const to = (/** @type {number} */ at) => () => { stop(); go(at + 1); };
+    fill(said, h("h2", null, sentence), h("ul", null, remarks.map((remark) =>
+      h("li", null, remark.calls.length > 1 ? "Calls " : "Call ", remark.calls.map((at) => h("button", { type: "button", class: "small", onclick: to(at) }, count(at + 1))), h("bdi", null, ` ${remark.text}.`)))));
+    fill(bars, calls.map((call, at) => {
+      const bar = h("span", { class: "session-bar" });
+      bar.style.setProperty("--share", String(call.tokens / most));
+      const about = `${headline(call)}, ${outcome(call, contentOf(call))}`;
+      return h("li", null, h("button", { type: "button", class: verdicts[at], title: about.slice(0, 300), onclick: to(at) },
+        bar, h("span", { class: "unseen" }, `Call ${at + 1}: ${about}, `), h("strong", { "aria-hidden": "true" }, count(at + 1)), h("span", { class: "hint" }, verdicts[at] || count(call.tokens))));
+    }));
   }
 
   load();
   return Object.assign(() => {
     one.stop();
     stop();
+    clearInterval(following);
     container.removeEventListener("keydown", keys);
     picture.destroy();
   }, { update });
-}
-
-/** Scroll a list, but not the page, until it shows an item. @param {Element} item @param {Element} list */
-function reveal(item, list) {
-  const [inner, outer] = [item.getBoundingClientRect(), list.getBoundingClientRect()];
-  list.scrollTop += Math.min(inner.top - outer.top, 0) + Math.max(inner.bottom - outer.bottom, 0);
 }
 
 /** The recorded calls of the server, if it was started with a file of them. @param {AbortSignal} signal */
@@ -249,19 +267,16 @@ function outcome(call, content) {
 
 /** @param {Recorded} call @param {ReturnType<typeof contentOf>} content @param {boolean} last */
 function callDetail(call, content, last) {
-  const answer = call.answer ?? "";
-  const cut = answer.length > ANSWER_SHOWN;
+  const to = viewOf(call);
   return [
-    h("h2", null, call.tool),
+    h("div", { class: "row" }, h("h2", null, call.tool), to && link(href(to), { class: "button small" }, "Open this call and change it")),
     call.error && h("p", { class: "message error", dir: "auto" }, call.error),
     h("dl", { class: "asked" }, Object.entries(call.arguments).map(([key, value]) =>
       h("div", null, h("dt", null, key), h("dd", { dir: "auto", class: "long" }, typeof value === "string" ? value : JSON.stringify(value))))),
     h("p", { class: "hint" }, [call.time, `${count(Math.round(call.ms))} ms`, plural(call.tokens, "token"), outcome(call, content)].filter(Boolean).join(" · ")),
     content.notes.length > 0 && h("ul", { class: "notes" }, content.notes.map((note) => h("li", { dir: "auto" }, note))),
     last && h("p", { class: "hint" }, "This is the last call of the session."),
-    answer && answer !== call.error && h("details", null, h("summary", null, `The answer, ${plural(answer.length, "character")}`),
-      h("pre", { tabindex: "0", role: "region", "aria-label": "The answer's text" }, h("code", null, answer.slice(0, ANSWER_SHOWN))),
-      cut && h("p", { class: "hint" }, `The first ${count(ANSWER_SHOWN)} characters. The rest is under “As the model sees it”.`)),
+    !content.readable && call.answer && !call.error && h("pre", { tabindex: "0", role: "region", "aria-label": "The beginning of the answer" }, h("code", null, call.answer.slice(0, ANSWER_SHOWN))),
   ];
 }
 

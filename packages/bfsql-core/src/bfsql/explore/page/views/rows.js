@@ -9,11 +9,8 @@ import { mark } from "./parts.js";
 /** The number of rows that are made at once. */
 const ROWS = 200;
 
-/**
- * A row for each walk. Columns stand for steps; those of repeated steps have numbers alone.
- *
- * @param {any} answer @param {import("../graph.js").Graph} graph @param {import("../state.js").State} state
- */
+/** A row for each walk. Columns stand for steps; those of repeated steps have numbers alone. @param {any} answer @param {import("../graph.js").Graph} graph @param
+ * {import("../state.js").State} state */
 export function rowTable({ walks }, graph, { path, offset }) {
   const width = Math.max(1, ...walks.map((/** @type {any} */ row) => row.nodes.length));
   const heads = Array.from({ length: width }, (_, at) => (!at ? "Start" : width === path.length + 1 ? path[at - 1] : `Step ${at}`));
@@ -26,11 +23,7 @@ export function rowTable({ walks }, graph, { path, offset }) {
       body), more);
 }
 
-/**
- * The body of a table whose rows are made when they are asked for, and the button that asks.
- *
- * @param {any[]} items @param {(item: any, nth: number) => HTMLElement} rowOf
- */
+/** The body of a table whose rows are made when they are asked for, and the button that asks. @param {any[]} items @param {(item: any, nth: number) => HTMLElement} rowOf */
 export function longBody(items, rowOf) {
   const body = h("tbody");
   const more = h("button", { type: "button", class: "more", onclick: extend });

@@ -5,11 +5,12 @@ import { call, isAbort, latest } from "../api.js";
 import { combobox } from "../combobox.js";
 import { announce, count, fill, h, link, name, plural } from "../dom.js";
 import { forPeople } from "../notes.js";
+import { pickButton } from "../picked.js";
 import { schema, schemaOrNull } from "../schema.js";
 import { suggestPatterns, suggestSets, suggestTexts } from "../steps.js";
 import { go, href } from "../state.js";
 import { show } from "../shown.js";
-import { isPattern } from "../walking.js";
+import { isPattern } from "../sets.js";
 import { failure, notesList, typeName } from "./parts.js";
 
 const WAIT_MS = 120;
@@ -64,11 +65,8 @@ export function searchField(container) {
   });
 }
 
-/**
- * Sets of entities with a text in a property, for a search that finds no name; those without any are left out.
- *
- * @param {string} text @param {import("../schema.js").Schema} known @param {AbortSignal} signal
- */
+/** Sets of entities with a text in a property, for a search that finds no name; those without any are left out. @param {string} text @param
+ * {import("../schema.js").Schema} known @param {AbortSignal} signal */
 async function textsOf(text, known, signal) {
   const found = await Promise.all(suggestTexts(text, known).map(async (one) => {
     const n = await call("bfs_query", { seeds: [one.text], limit: 0 }, signal).then(({ answer }) => answer.node_count, () => 0);
@@ -110,19 +108,10 @@ export function search(container, state) {
   /** @param {import("../api.js").Call} made */
   function draw(made) {
     show({ calls: [made], title: state.q.slice(0, 80) });
-    const picked = new Set();
-    const together = h("button", { type: "button", class: "primary", disabled: true, onclick: () => go({ view: "walk", seeds: [...picked] }) }, "Walk from those picked");
-    const rows = made.answer.map((/** @type {any} */ hit) => {
-      const box = h("input", { type: "checkbox", "aria-label": `Pick ${(hit.name ?? hit.id).slice(0, 80)}` });
-      box.addEventListener("change", () => {
-        box.checked ? picked.add(hit.id) : picked.delete(hit.id);
-        together.disabled = !picked.size;
-      });
-      return h("li", null, box, link(href(walkFrom(hit)), { class: "hit" }, hitParts(hit)), link(href({ view: "entity", id: hit.id }), { class: "small" }, "Record"));
-    });
+    const rows = made.answer.map((/** @type {any} */ hit) =>
+      h("li", null, pickButton(hit.id, hit.name ?? hit.id), link(href(walkFrom(hit)), { class: "hit" }, hitParts(hit)), link(href({ view: "entity", id: hit.id }), { class: "small" }, "Record")));
     const nothing = h("p", { class: "empty" }, state.types.length ? "No entity of these types has this name." : "No entity has this name.");
-    const several = rows.length > 1 && h("div", { class: "row" }, together, h("span", { class: "muted" }, "Tick hits to start from several at once."));
-    fill(hits, notesList(made.notes), rows.length ? [h("ul", { class: "hit-list" }, rows), several] : nothing);
+    fill(hits, notesList(made.notes), rows.length ? [h("ul", { class: "hit-list" }, rows)] : nothing);
     announce(rows.length ? plural(rows.length, "hit") : "No hit");
   }
 

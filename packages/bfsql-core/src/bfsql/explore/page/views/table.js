@@ -4,28 +4,22 @@
 import { count, fill, h, icon, link, name } from "../dom.js";
 import { nextOffset } from "../notes.js";
 import { pickButton } from "../picked.js";
-import { get, href, set } from "../state.js";
+import { fieldsOf, isAlone } from "../sets.js";
+import { href, set } from "../state.js";
 import { orderOf } from "../walking.js";
-import { bars, firstGroups } from "./facets.js";
+import { bars } from "./facets.js";
 import { typeName } from "./parts.js";
 import { longBody, rowTable } from "./rows.js";
 
-/** The key of the column with the property that orders the answer. */
-const PROPERTY = "property";
+/** The number of properties that are columns of a set. */
+const MOST_COLUMNS = 4;
 
 /** The icon for expansion: a node with three neighbours. */
 const BRANCHES = "M6 8h8M5.5 7l8-5M5.5 9l8 5M6 8a2 2 0 1 0-4 0a2 2 0 1 0 4 0";
 
-/**
- * @typedef {object} TableHow
- * @property {import("../graph.js").Graph} graph
- * @property {any} [answer] The main answer, with its rows.
- * @property {Record<string, any>} [groups] The groups of the main answer.
- * @property {import("../state.js").State} state
- * @property {Set<string>} hidden Types that are not shown.
- * @property {(id: string) => void} onExpand
- * @property {(id: string | null) => void} onPoint
- */
+/** The main answer has the rows and groups; types that are hidden are not shown.
+ * @typedef {{graph: import("../graph.js").Graph, answer?: any, groups?: Record<string, any>, state: import("../state.js").State, hidden: Set<string>, onExpand: (id: string) => void,
+ * onPoint: (id: string | null) => void, onPick?: (from: string, to: string) => void}} TableHow */
 
 /** @param {HTMLElement} container @param {TableHow} how */
 export function table(container, how) {
@@ -39,25 +33,18 @@ export function table(container, how) {
     ...(answer && { groups: () => bars(how.groups ?? {}, state) }),
   };
   const tab = Object.hasOwn(tables, state.tab) ? state.tab : Object.keys(tables)[0];
-  const group = async (/** @type {boolean} */ replace = false) => {
-    const facets = state.facets.length ? state.facets : await firstGroups(answer, state).catch(() => []);
-    if (get() === state) set({ tab: "groups", sort: "", facets }, { replace });
-  };
-  if (tab === "groups" && !state.facets.length) void group(true); // of another set before
-  fill(container, h("div", { class: "tabs", role: "group", "aria-label": "Table of" },
-    rows && tabButton("walks", `Walks (${count(rows.length)})`, tab),
-    tabButton("nodes", `Nodes (${count(graph.nodes.length)})`, tab),
-    tabButton("edges", `Edges (${count(graph.edges.length)})`, tab),
-    answer && tabButton("groups", "Groups", tab, () => group())), tables[tab]());
-}
-
-/** @param {string} tab @param {string} text @param {string} now @param {() => void} [open] */
-function tabButton(tab, text, now, open = () => set({ tab, sort: "" }, { replace: true })) {
-  return h("button", { type: "button", "aria-pressed": String(tab === now), onclick: open }, text);
+  const button = (/** @type {string} */ key, /** @type {string} */ text) =>
+    h("button", { type: "button", "aria-pressed": String(key === tab), onclick: () => set({ tab: key, sort: "" }, { replace: true }) }, text);
+  // A set alone has no edges, and its groups stand beside it.
+  fill(container, answer && isAlone(state) && !graph.edges.length ? nodeTable(how) : [h("div", { class: "tabs", role: "group", "aria-label": "Table of" },
+    rows && button("walks", `Walks (${count(rows.length)})`),
+    button("nodes", `Nodes (${count(graph.nodes.length)})`),
+    button("edges", `Edges (${count(graph.edges.length)})`),
+    answer && button("groups", "Groups")), tables[tab]()]);
 }
 
 /** @param {TableHow} how */
-function nodeTable({ graph, state, hidden, answer, onExpand, onPoint }) {
+function nodeTable({ graph, state, hidden, answer, groups = {}, onExpand, onPoint }) {
   const opened = new Set(state.open);
   const order = orderOf(state.sort_by);
   /** @param {any} n */
@@ -65,14 +52,16 @@ function nodeTable({ graph, state, hidden, answer, onExpand, onPoint }) {
   /** @type {any[]} */
   const columns = [
     { key: "name", title: "Name", by: "name", of: (/** @type {any} */ n) => n.name.toLocaleLowerCase(), cell: named },
-    { key: "type", title: "Type", of: (/** @type {any} */ n) => n.type, cell: (/** @type {any} */ n) => h("td", null, typeName(n.type)) },
+    !(isAlone(state) && graph.typeCounts().length < 2) && { key: "type", title: "Type", of: (/** @type {any} */ n) => n.type, cell: (/** @type {any} */ n) => h("td", null, typeName(n.type)) },
     graph.edges.length > 0 && countColumn("degree", "Edges"),
     graph.nodes.some((n) => n.paths !== undefined) && countColumn("paths", "Paths"),
     ...measureColumns(state, graph.nodes),
   ].filter(Boolean);
   const own = columns.some(({ key }) => key !== "type" && key === order.key);
-  if (!own && graph.nodes.some((n) => valueIn(n, order.key) !== undefined)) columns.push(propertyColumn(order.key, graph.nodes));
-  const key = own ? order.key : PROPERTY;
+  const having = (/** @type {string} */ property) => graph.nodes.filter((n) => valueIn(n, property) !== undefined).length;
+  const properties = [...new Set([own ? "" : order.key, ...columnsOf(fieldsOf(state), having, groups)])].filter((property) => property && having(property));
+  columns.push(...properties.map((property) => propertyColumn(property, graph.nodes)));
+  const key = own ? order.key : `property ${order.key}`;
   const rows = graph.nodes.filter((n) => !hidden.has(n.type));
   // Nodes that were added by expansions follow those of the ordered answer.
   const ordered = state.open.length ? "" : order.descending ? `-${key}` : key;
@@ -81,6 +70,14 @@ function nodeTable({ graph, state, hidden, answer, onExpand, onPoint }) {
     row.addEventListener("mouseenter", () => onPoint(n.id));
     row.addEventListener("mouseleave", () => onPoint(null));
   });
+}
+
+/** Properties that most nodes have, those with few values first; those that tell all nodes apart only where there are no others. @param {string[]} properties @param {(property: string) => number} having @param {Record<string, any>} groups */
+function columnsOf(properties, having, groups) {
+  const had = properties.filter(having);
+  const shared = had.filter((property) => !groups[property] || groups[property].distinct < groups[property].count || groups[property].count < 2);
+  const rank = (/** @type {string} */ property) => (groups[property]?.distinct ?? 0) - 1e4 * having(property);
+  return (shared.length ? shared : had).sort((a, b) => rank(a) - rank(b)).slice(0, MOST_COLUMNS);
 }
 
 /** @param {any} n @param {boolean} whole Whether its record is shown too. @param {...any} buttons */
@@ -132,7 +129,7 @@ function measureText(one) {
   return `${names}${one.count > one.nodes.length ? ` of ${one.count}` : ""}: ${textOf(one.value)}`;
 }
 
-/** The column of the property that orders the answer. @param {string} property @param {any[]} nodes */
+/** A column with a property. @param {string} property @param {any[]} nodes */
 function propertyColumn(property, nodes) {
   const number = nodes.every((n) => ["number", "undefined"].includes(typeof valueIn(n, property)));
   const cell = (/** @type {any} */ n) => {
@@ -140,7 +137,7 @@ function propertyColumn(property, nodes) {
     return h("td", { class: number ? "number" : null }, value !== undefined && name(textOf(value), "fact"));
   };
   const of = (/** @type {any} */ n) => (number ? valueIn(n, property) ?? -Infinity : textOf(valueIn(n, property) ?? ""));
-  return { key: PROPERTY, title: property, by: property, number, of, cell };
+  return { key: `property ${property}`, title: property, by: property, number, of, cell };
 }
 
 /** @param {any} n @param {string} property */
@@ -154,26 +151,22 @@ function textOf(value) {
 }
 
 /** @param {TableHow} how */
-function edgeTable({ graph, state, hidden }) {
+function edgeTable({ graph, state, hidden, onPick }) {
   const end = (/** @type {string} */ id) => h("td", null, link(href({ view: "entity", id }), null, name(graph.nameOf(id))));
   const nameKey = (/** @type {string} */ id) => graph.nameOf(id).toLocaleLowerCase();
   /** @type {any[]} */
   const columns = [
     { key: "subject", title: "Subject", of: (/** @type {any} */ e) => nameKey(e.subject), cell: (/** @type {any} */ e) => end(e.subject) },
-    { key: "predicate", title: "Predicate", of: (/** @type {any} */ e) => e.predicate, cell: (/** @type {any} */ e) => h("td", null, name(e.predicate, "predicate")) },
+    { key: "predicate", title: "Predicate", of: (/** @type {any} */ e) => e.predicate, cell: (/** @type {any} */ e) => h("td", null, onPick ? h("button", { type: "button", class: "sort", title: "Show its record and evidence", onclick: () => onPick(e.subject, e.object) }, name(e.predicate, "predicate")) : name(e.predicate, "predicate")) },
     { key: "object", title: "Object", of: (/** @type {any} */ e) => nameKey(e.object), cell: (/** @type {any} */ e) => end(e.object) },
   ];
   const rows = graph.edges.filter((e) => ![e.subject, e.object].some((id) => hidden.has(graph.node(id)?.type ?? "")));
   return sortable(columns, rows, state.sort, "", false);
 }
 
-/**
- * @param {any[]} columns @param {any[]} rows
- * @param {string} sort The column to sort by, with a minus if descending; empty for the order of the answer.
- * @param {string} ordered The column by which the answer is ordered, in the same form.
- * @param {boolean} part Whether the rows are a page of the answer, so that a heading orders the answer where it can.
- * @param {(row: HTMLElement, item: any) => void} [onRow]
- */
+/** @param {any[]} columns @param {any[]} rows @param {string} sort The column to sort by, with a minus if descending; empty for the order of the answer. @param {string}
+ * ordered The column by which the answer is ordered, in the same form. @param {boolean} part Whether the rows are a page of the answer, so that a heading orders the
+ * answer where it can. @param {(row: HTMLElement, item: any) => void} [onRow] */
 function sortable(columns, rows, sort, ordered, part, onRow) {
   const key = (sort || ordered).replace(/^-/, "");
   const down = (sort || ordered).startsWith("-");
@@ -197,7 +190,7 @@ function heading({ title, key: own, by, number }, key, down, part) {
   const whole = part && by;
   const order = () => (whole ? set({ sort_by: next.replace(own, () => by), sort: "" }) : set({ sort: next }, { replace: true }));
   const about = whole ? `${title}: sorts the whole answer` : part ? `${title}: sorts the rows of this page` : title;
-  return h("th", { scope: "col", "aria-sort": sort, class: `${own}-column ${number ? "number" : ""}` },
+  return h("th", { scope: "col", "aria-sort": sort, class: `${own.replace(/ .*$/s, "")}-column ${number ? "number" : ""}` },
     h("button", { type: "button", class: "sort", title: about, onclick: order }, title, h("span", { "aria-hidden": "true", class: "arrow" }, now ? (down ? "↓" : "↑") : "")));
 }
 

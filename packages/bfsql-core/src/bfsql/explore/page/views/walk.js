@@ -4,18 +4,18 @@
 import { isAbort, latest } from "../api.js";
 import { announce, fill, h, plural } from "../dom.js";
 import { Graph } from "../graph.js";
-import { pathForm } from "../paths.js";
 import { createPicture } from "../picture.js";
 import { knownName, readNames } from "../names.js";
 import { schemaOrNull } from "../schema.js";
+import { sentence } from "../sentence.js";
+import { isAlone, isPattern, isSet, patternWords } from "../sets.js";
 import { get, go, set } from "../state.js";
 import { rename, show } from "../shown.js";
-import { isPattern, isRestricted, isSet, opening, openingOf, walk as ask, walkArguments } from "../walking.js";
-import { controls } from "./controls.js";
-import { groupsOf } from "./facets.js";
-import { hoverCard } from "./hover.js";
+import { isRestricted, opening, openingOf, walk as ask, walkArguments } from "../walking.js";
+import { bars, groupsOf } from "./facets.js";
 import { hubAt, hubChoice } from "./hub.js";
 import { cost, failure, legendButton, notesLine, sizes } from "./parts.js";
+import { panel } from "./panel.js";
 import { pager } from "./rows.js";
 import { table } from "./table.js";
 
@@ -34,18 +34,23 @@ export function walk(container, state) {
   let groups = {};
   let asked = "";
 
-  const path = pathForm();
-  const parts = skeleton(container, path.element);
+  const question = sentence(nameOf);
+  const parts = skeleton(container, question.element);
   const over = h("div", { class: "over" });
   update(state); // the call is in progress while the picture is prepared
   const picture = createPicture(parts.stage, {
     label: "The neighbourhood",
-    onClick: expand,
+    onClick: (id) => select([id]),
+    onEdgeClick: (from, to) => select([from, to]),
     onDoubleClick: (id) => go({ view: "entity", id }),
-    onHover: (id) => point(id === null ? undefined : answer?.graph.node(id)),
   });
-  const point = hoverCard(parts.stage);
+  const beside = panel(parts.side, { onExpand: expand, onClose: () => select([]) });
   parts.stage.append(over);
+
+  /** @param {string[]} picked A node or two, shown in the panel. */
+  function select(picked) {
+    set({ panel: picked }, { replace: true });
+  }
 
   /** Expand a node by one hop; a hub shows a choice first. @param {string} id */
   async function expand(id) {
@@ -76,10 +81,12 @@ export function walk(container, state) {
 
   /** @param {State} now */
   async function update(now) {
-    controls(parts.bar, now, nameOf);
-    path.update(now);
+    question.update(now);
     const key = questionOf(now);
-    if (key === asked && answer) return draw(now, answer, false);
+    if (key === asked && answer) {
+      if (now.tab === "groups" && !Object.keys(groups).length) groups = await groupsOf(answer.calls[0].answer, now).catch(() => groups);
+      return draw(now, answer, false);
+    }
     asked = key;
     await load(now);
   }
@@ -94,12 +101,11 @@ export function walk(container, state) {
       await one.run(async (signal) => {
         const [hub] = await Promise.all([seedHub(now, signal), schemaOrNull(), readNames(now.seeds.filter((/** @type {string} */ id) => !isPattern(id)), signal)]);
         signal.throwIfAborted();
-        controls(parts.bar, now, nameOf);
-        path.update(now);
+        question.update(now);
         rename(titleOf(now));
         if (hub) return offer(hubChoice(hub, now.limit, (step) => set(step ? { path: [step] } : { hub: "all" })));
         answer = await ask(now, signal, known);
-        path.problem(null);
+        question.problem(null);
         now = canonical(now, answer);
         groups = await groupsOf(answer.calls[0].answer, now, signal);
         draw(now, answer, true);
@@ -107,25 +113,21 @@ export function walk(container, state) {
       });
     } catch (error) {
       if (isAbort(error)) return;
-      const atField = path.problem(error);
+      const atField = question.problem(error);
       if (atField) announce(/** @type {Error} */ (error).message);
       fill(over, !atField && failure(error, () => load(get())));
     }
     parts.left.removeAttribute("aria-busy");
   }
 
-  /**
-   * Put the answer's spelling of patterns into the address, without another call.
-   *
-   * @param {State} now @param {Walked} walked @returns {State}
-   */
+  /** Put the answer's spelling of patterns into the address, without another call. @param {State} now @param {Walked} walked @returns {State} */
   function canonical(now, { calls }) {
     const { seeds, seed_count } = calls[0].answer;
     const spelt = { ...now, seeds };
     if (seed_count === undefined || JSON.stringify(seeds) === JSON.stringify(now.seeds)) return now;
     known.set(JSON.stringify(walkArguments(spelt)), calls[0]);
     asked = questionOf(spelt);
-    set({ seeds, offset: now.offset }, { replace: true });
+    set({ seeds, offset: now.offset, panel: now.panel }, { replace: true });
     return get();
   }
 
@@ -137,18 +139,23 @@ export function walk(container, state) {
     const drawn = isSet(now) ? graph.connected() : graph;
     const drawable = graph.edges.length > 0 || (!now.show && first.max_hops !== 0 && !isSet(now));
     if (fresh) {
-      point(undefined);
       parts.split.classList.toggle("table-alone", !drawable);
       picture.show(drawable ? drawn : new Graph(), { hidden });
       fill(over, !graph.size && h("p", { class: "empty" }, "Nothing was found. The notes say how far the walk got."));
       fill(parts.status, statusOf(walked), pager(first, now), undo(now, nameOf), drawable && drawn.size < graph.size && h("span", null, `${plural(graph.size - drawn.size, "node")} without edges on this page: in the table alone`));
-      fill(parts.notes, notesLine(calls[0].notes, [...new Set(calls.slice(1).flatMap((made) => made.notes))]));
-      controls(parts.bar, now, nameOf);
+      fill(parts.notes, notesLine(calls[0].notes.filter((note) => !isAlone(now) || !/^(?:facets: |fields: |Nodes? \d)/.test(note)), [...new Set(calls.slice(1).flatMap((made) => made.notes))]));
     } else picture.hide(hidden);
+    parts.rail.hidden = !isAlone(now) || graph.edges.length > 0;
+    parts.split.classList.toggle("with-rail", !parts.rail.hidden);
+    if (!parts.rail.hidden) fill(parts.rail, bars(groups, now));
+    parts.split.classList.toggle("with-panel", now.panel.length > 0);
+    void beside.show(now.panel, graph);
+    parts.legend.hidden = !parts.rail.hidden && graph.typeCounts().length < 2;
     fill(parts.legend, graph.typeCounts().map(([type, n]) => legendButton(type, n, now)));
-    table(parts.list, { graph, state: now, hidden, answer: first, groups, onExpand: expand, onPoint: (id) => picture.highlight(id === null ? null : [id]) });
+    table(parts.list, { graph, state: now, hidden, answer: first, groups, onExpand: expand, onPick: (from, to) => select([from, to]), onPoint: (id) => picture.highlight(id === null ? null : [id]) });
     if (!fresh) return;
     show({ graph, picture: drawable ? picture : null, calls, title: titleOf(now) });
+    question.update(now);
   }
 
   /** @param {string} id */
@@ -159,13 +166,14 @@ export function walk(container, state) {
 
   /** @param {State} now */
   function titleOf({ seeds: [seed] }) {
-    return nameOf(seed).slice(0, 80);
+    return (isPattern(seed) ? patternWords(seed) : nameOf(seed)).slice(0, 80);
   }
 
   return Object.assign(
     () => {
       one.stop();
       opened.stop();
+      beside.stop();
       picture.destroy();
     },
     { update },
@@ -173,25 +181,26 @@ export function walk(container, state) {
 }
 
 /** The part of a state that decides the answer. @param {State} state */
-function questionOf({ hide, tab, sort, ...question }) {
+function questionOf({ hide, tab, sort, panel: _, ...question }) {
   return JSON.stringify(question);
 }
 
-/** @param {HTMLElement} container @param {HTMLElement} path */
-function skeleton(container, path) {
+/** @param {HTMLElement} container @param {HTMLElement} question */
+function skeleton(container, question) {
   const parts = {
-    bar: h("div", { class: "bar" }),
     status: h("p", { class: "status" }),
     notes: h("div", { class: "notes-place" }),
     stage: h("div", { class: "picture" }),
     legend: h("div", { class: "legend", role: "group", "aria-label": "Types shown" }),
     list: h("section", { class: "table", "aria-label": "The same answer as a table" }),
     left: h("div", { class: "left" }),
+    rail: h("aside", { class: "rail", "aria-label": "Groups of the set", hidden: true }),
+    side: h("aside", { class: "side", "aria-label": "What is selected", hidden: true }),
     split: h("div", { class: "split" }),
   };
   parts.left.append(parts.stage, parts.legend);
-  parts.split.append(parts.left, parts.list);
-  container.append(h("h1", { class: "unseen" }, "Walk"), parts.bar, path,
+  parts.split.append(parts.rail, parts.left, parts.list, parts.side);
+  container.append(h("h1", { class: "unseen" }, "Walk"), question,
     h("div", { class: "about" }, parts.status, parts.notes),
     parts.split);
   return parts;
