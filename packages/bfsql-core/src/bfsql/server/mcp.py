@@ -21,8 +21,11 @@ from mcp.shared.message import SessionMessage
 from mcp_types import (
     CallToolRequestParams,
     CallToolResult,
+    ListResourcesResult,
     ListToolsResult,
     PaginatedRequestParams,
+    ReadResourceRequestParams,
+    ReadResourceResult,
     TextContent,
     Tool,
     ToolAnnotations,
@@ -36,6 +39,7 @@ from bfsql.call import Caller
 from bfsql.errors import BfsqlError, ToolError
 from bfsql.graph import Backend, Graph, open_graph
 from bfsql.plugins.distributions import __version__
+from bfsql.server import apps
 from bfsql.server.messages import MAX_NAME
 from bfsql.server.passage import result_of, scope_of, with_passages
 from bfsql.server.sessions import Sessions
@@ -220,6 +224,14 @@ class BfsqlServer(Server[LiveGraph]):
             self._keeps_sessions = not live.settings.stateless
             live.on_open(introduce)
             live.calls.on_stop(self._changes.close)
+            if live.settings.apps:
+                self.extensions[apps.EXTENSION] = {}
+                self.add_request_handler(
+                    "resources/list", PaginatedRequestParams, self._list_resources
+                )
+                self.add_request_handler(
+                    "resources/read", ReadResourceRequestParams, self._read_resource
+                )
             try:
                 yield live
             finally:
@@ -241,13 +253,23 @@ class BfsqlServer(Server[LiveGraph]):
     ) -> ListToolsResult:
         tools = await self._tools(ctx.lifespan_context)
         self._changes.note(ctx, tools)
-        return ListToolsResult(tools=tools)
+        return ListToolsResult(tools=apps.with_card(tools) if _shows_card(ctx) else tools)
 
     async def _tools(self, live: LiveGraph) -> list[Tool]:
         async with live.graph() as graph:
             definitions = await graph.listed()
             structured = _sends_content(live, graph)
         return [_tool(d, structured=structured) for d in definitions]
+
+    async def _list_resources(
+        self, ctx: _Context, params: PaginatedRequestParams
+    ) -> ListResourcesResult:
+        return apps.resources(offered=_shows_card(ctx))
+
+    async def _read_resource(
+        self, ctx: _Context, params: ReadResourceRequestParams
+    ) -> ReadResourceResult:
+        return apps.resource(params, ctx.lifespan_context.settings)
 
     async def _call_tool(self, ctx: _Context, params: CallToolRequestParams) -> CallToolResult:
         live, caller = ctx.lifespan_context, _caller(ctx)
@@ -266,7 +288,14 @@ class BfsqlServer(Server[LiveGraph]):
                 with call.scope(caller=caller, request_id=name) as scope:
                     live.current.observers.refused(error, params.name, params.arguments, scope)
             return _refused(error)
-        return result_of(ctx, answer, structured=structured)
+        drawn = apps.drawn_document(answer) if _shows_card(ctx) else None
+        return result_of(ctx, answer, structured=structured, drawn=drawn)
+
+
+def _shows_card(ctx: _Context) -> bool:
+    """Whether the client shows the card, and the operator lets it."""
+    offered = apps.is_offered(ctx.session.client_capabilities)
+    return offered and ctx.lifespan_context.settings.apps
 
 
 def _sends_content(live: LiveGraph, graph: Graph) -> bool:
