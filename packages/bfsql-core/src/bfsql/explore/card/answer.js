@@ -1,5 +1,5 @@
 // @ts-check
-/** What kind of answer a call has, what is said of it in words, and which calls would repair or continue it. */
+/** What kind of answer a call has, what is said of it in words, and which calls repair or continue it. */
 
 import { jsonEscape, replaceHidden } from "../page/characters.js";
 import { plural } from "../page/dom.js";
@@ -9,24 +9,24 @@ import { format, parse } from "../page/state.js";
 /** @typedef {import("./host.js").Made} Made */
 /** @typedef {import("../page/graph.js").Graph} Graph */
 /** @typedef {import("../page/graph.js").Edge} Edge */
+/** @typedef {{edge: Edge, other: string}} Line A relation; `other` is its end that is not the seed, empty if there is no such end. */
 /** @typedef {{label: string, arguments: Record<string, any>}} Repair A button with another call of the same tool. */
 
-/** The nodes, walks and values of a group that are drawn (`server/apps.py`). */
+/** The nodes that are drawn (`server/apps.py`). */
 export const MOST_DRAWN = 300;
 
 /** Arguments without which an empty answer may have something. */
 const NARROWING = ["where", "exclude_node_types", "node_types", "min_mentions", "predicates", "at"];
 
-/** @param {Made} made @returns {"refused" | "empty" | "entity" | "walks" | "connections" | "ranking" | "groups" | "set" | "neighbourhood"} */
+/** @param {Made} made @returns {"refused" | "entity" | "walks" | "groups" | "empty" | "connections" | "ranking" | "neighbourhood" | "set"} */
 export function kindOf({ arguments: given, answer }) {
   if (!answer) return "refused";
   if (!answer.nodes) return "entity";
   if (answer.walks?.length) return "walks";
   if (answer.facets || (answer.node_count && !answer.nodes.length)) return "groups";
   if (!answer.nodes.length) return "empty";
-  if (given.to?.length && answer.edges.length) return "connections";
-  if (answer.nodes.some((/** @type {any} */ node) => node.paths !== undefined)) return "ranking";
-  return answer.edges.length ? "neighbourhood" : "set";
+  if (answer.edges.length) return given.to?.length ? "connections" : "neighbourhood";
+  return answer.nodes.some((/** @type {any} */ node) => node.paths !== undefined) ? "ranking" : "set";
 }
 
 /** The call as a line of text, with hidden characters as escapes. @param {Made} made */
@@ -43,79 +43,58 @@ export function addressOf({ tool, arguments: { max_hops: hops, node_types: types
   return format(Object.fromEntries(values.map(([key, value]) => [key, Array.isArray(empty[key]) ? [value].flat() : value])));
 }
 
-/** A name and id in a text for a model: the name is quoted, since anybody may have written it. @param {Graph} graph @param {string} id */
+/** A name and id in a text for a model: quoted, since anybody may have written the name. @param {Graph} graph @param {string} id */
 export function citation(graph, id) {
   const name = graph.nameOf(id).slice(0, 200);
   return replaceHidden(name === id ? JSON.stringify(id) : `${JSON.stringify(name)} (id ${JSON.stringify(id)})`, jsonEscape);
 }
 
-/** What an answer was about: names of its seeds. @param {Made} made @param {Graph} graph */
-export function titleOf({ arguments: given, answer }, graph) {
-  if (!answer) return "The call was refused";
-  if (!answer.nodes) return answer.name ?? answer.id;
-  const seeds = answer.seeds.map((/** @type {string} */ id) => graph.nameOf(id));
+/** What an answer is about: its seeds by name. @param {Made} made @param {Graph} graph */
+export function titleOf({ arguments: given, answer: { nodes, seeds, name, id }, answer }, graph) {
+  if (!nodes) return name ?? id;
+  const texts = [given.seeds ?? []].flat();
+  const names = seeds.map((/** @type {string} */ seed, /** @type {number} */ nth) => graph.node(seed)?.name ?? (texts.length === seeds.length ? texts[nth] : seed));
   const more = seeds.length > 3 ? ` and ${seeds.length - 3} more` : "";
-  const to = given.to?.length ? ` to ${[given.to].flat().join(", ")}` : "";
-  return seeds.slice(0, 3).join(", ") + more + to;
+  return names.slice(0, 3).join(", ") + more + (given.to?.length ? ` to ${[given.to].flat().join(", ")}` : "");
 }
 
-/** How much there is, and how much of it is drawn. @param {Made} made */
+/** How much there is, and how much of it is not drawn. @param {Made} made */
 export function sizesOf({ answer, bytes }) {
-  const counts = [];
-  if (answer?.nodes) {
-    const { node_count, shown_count, walk_count, edge_count } = answer;
-    counts.push(walk_count !== undefined ? plural(walk_count, "walk") : plural(shown_count ?? node_count, "node"));
-    if (edge_count) counts.push(plural(edge_count, "relation"));
-    const left = (answer.left_out?.nodes ?? 0) + Math.max(0, answer.nodes.length - MOST_DRAWN);
-    if (left) counts.push(`${plural(left, "node")} of the answer not drawn`);
-  }
-  return [...counts, plural(Math.ceil(bytes / 3), "token")].join(" · ");
+  const { nodes, node_count: n, shown_count: shown = n, walk_count: walks, edge_count: edges, left_out: left } = answer ?? {};
+  const undrawn = nodes && (left?.nodes ?? 0) + Math.max(0, nodes.length - MOST_DRAWN);
+  const counts = nodes ? [walks === undefined ? plural(shown, "node") : plural(walks, "walk"), edges && plural(edges, "relation"), undrawn && `${plural(undrawn, "node")} not drawn`] : [];
+  return [...counts, plural(Math.ceil(bytes / 3), "token")].filter(Boolean).join(" · ");
 }
 
-/** The relations of the picture in groups: around one seed by direction, otherwise by predicate. @param {Graph} graph @returns {[string, {edge: Edge, other: string}[]][]} */
+/** The relations of the picture in groups: around one seed by direction, otherwise by predicate. @param {Graph} graph @returns {[string, Line[]][]} */
 export function relationsOf(graph) {
-  const seeds = new Set(graph.nodes.filter((node) => node.seed).map((node) => node.id));
-  /** @type {Map<string, {edge: Edge, other: string}[]>} */
+  const seeds = graph.nodes.filter(({ seed }) => seed);
+  /** @type {Map<string, Line[]>} */
   const groups = new Map();
   for (const edge of graph.edges) {
     const { subject, predicate, object } = edge;
-    const leaves = seeds.has(subject) && !seeds.has(object);
-    const alone = seeds.size === 1 && leaves !== (seeds.has(object) && !seeds.has(subject));
-    const key = alone ? (leaves ? `${predicate} →` : `← ${predicate}`) : predicate;
-    const line = { edge, other: alone ? (leaves ? object : subject) : "" };
-    if (!groups.get(key)?.push(line)) groups.set(key, [line]);
+    const seed = seeds.length === 1 && subject !== object && [subject, object].indexOf(seeds[0].id);
+    const [key, other] = seed === 0 ? [`${predicate} →`, object] : seed === 1 ? [`← ${predicate}`, subject] : [predicate, ""];
+    if (!groups.get(key)?.push({ edge, other })) groups.set(key, [{ edge, other }]);
   }
   return [...groups].sort((a, b) => b[1].length - a[1].length);
 }
 
-/** Calls that the error or the notes of an answer point to. @param {Made} made @returns {Repair[]} */
+/** Calls to which the error or the notes of an answer point. @param {Made} made @returns {Repair[]} */
 export function repairs({ arguments: given, answer, error }) {
-  const said = error || (answer?.notes ?? []).join(" ");
+  const without = (/** @type {string} */ key) => Object.fromEntries(Object.entries(given).filter(([one]) => one !== key));
+  if (answer?.node_count === 0) return NARROWING.filter((key) => key in given).map((key) => ({ label: `Without ${key}`, arguments: without(key) }));
   const offset = answer && nextOffset(answer);
-  const next = offset ? [{ label: "Next page", arguments: { ...given, offset } }] : [];
-  const without = answer && !answer.node_count ? NARROWING.filter((key) => key in given) : [];
-  return [...next, ...without.map((key) => ({ label: `Without ${key}`, arguments: omit(given, key) })), ...replacements(said, given)];
+  if (offset) return [{ label: "Next page", arguments: { ...given, offset } }];
+  const [, wrong, ids] = /no entity has the id or the name ("(?:[^"\\]|\\.)*")\. The closest known ids: (.*?)\. Give an id/s.exec(error) ?? [];
+  if (ids) return [...ids.matchAll(/(\S.*?) \((.*?)\)(?:, |$)/gs)].map(([, id, about]) => ({ label: about, arguments: swapped(given, wrong, JSON.stringify(id)) }));
+  const [, unknown, right] = /has no argument "([^"]+)"\. Did you mean (\w+)/.exec(error) ?? [];
+  if (right) return [{ label: `With ${right}`, arguments: { ...without(unknown), [right]: given[unknown] } }];
+  const [, name, known = ""] = /"([^"]+)"\. (?:The nearest: |Did you mean )([^.?]*)[.?]/.exec(error) ?? [];
+  return known.split(/, | or /).filter(Boolean).map((one) => ({ label: `With ${one}`, arguments: swapped(given, JSON.stringify(name).slice(1, -1), JSON.stringify(one).slice(1, -1)) }));
 }
 
-/** @param {string} said @param {Record<string, any>} given @returns {Repair[]} */
-function replacements(said, given) {
-  const [, wrong, ids] = /no entity has the id or the name ("(?:[^"\\]|\\.)*")\. The closest known ids: (.*?)\. Give an id/s.exec(said) ?? [];
-  if (ids) return [...ids.matchAll(/(\S.*?) \((.*?)\)(?:, |$)/gs)].map(([, id, about]) => ({ label: about, arguments: swapped(given, JSON.parse(wrong), id, true) }));
-  const [, unknown, right] = /has no argument "([^"]+)"\. Did you mean (\w+)/.exec(said) ?? [];
-  if (right) return [{ label: `With ${right}`, arguments: { ...omit(given, unknown), [right]: given[unknown] } }];
-  const [, name, known] = /"([^"]+)"\. (?:The nearest: |Did you mean )([^.?]*)[.?]/.exec(said) ?? [];
-  return (known ?? "").split(/, | or /).filter(Boolean).map((one) => ({ label: `With ${one}`, arguments: swapped(given, name, one, false) }));
-}
-
-/** @param {Record<string, any>} given @param {string} key */
-function omit(given, key) {
-  return Object.fromEntries(Object.entries(given).filter(([one]) => one !== key));
-}
-
-/** The arguments with another name in place of one. @param {any} value @param {string} wrong @param {string} right @param {boolean} whole Whether only texts that are nothing else. @returns {any} */
-function swapped(value, wrong, right, whole) {
-  if (typeof value === "string") return whole ? (value === wrong ? right : value) : value.replaceAll(wrong, right);
-  if (Array.isArray(value)) return value.map((one) => swapped(one, wrong, right, whole));
-  if (value === null || typeof value !== "object") return value;
-  return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, swapped(one, wrong, right, whole)]));
+/** The arguments with another text in place of one, both as JSON. @param {any} given @param {string} wrong @param {string} right */
+function swapped(given, wrong, right) {
+  return JSON.parse(JSON.stringify(given).replaceAll(wrong, () => right));
 }

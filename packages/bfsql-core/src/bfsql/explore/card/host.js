@@ -1,19 +1,7 @@
 // @ts-check
 /** The host of the card: JSON-RPC over `postMessage`, as the MCP Apps extension of 2026-01-26 has it. */
 
-/**
- * @typedef {object} Made A call that was made, and what came of it.
- * @property {string} tool
- * @property {Record<string, any>} arguments
- * @property {any} answer The document of the answer; null if there is none.
- * @property {string} error Why there is no answer; empty if there is one.
- * @property {number} bytes What a model reads of it, in UTF-8.
- */
-
-const METHOD_NOT_FOUND = -32601;
-
-/** Requests of the host to which there is nothing to say. */
-const ACKNOWLEDGED = ["ping", "ui/resource-teardown"];
+/** @typedef {{tool: string, arguments: Record<string, any>, answer: any, error: string, bytes: number}} Made A call that was made: the document of its answer or an error, and the bytes that a model reads. */
 
 /** What the host can do (`hostCapabilities`), and how it looks (`hostContext`). @type {{can: any, context: any}} */
 export const host = { can: {}, context: {} };
@@ -22,14 +10,9 @@ export const host = { can: {}, context: {} };
 const waiting = new Map();
 let last = 0;
 
-/** @param {any} message */
-function post(message) {
-  parent.postMessage({ jsonrpc: "2.0", ...message }, "*"); // a host has no origin that the card could know
-}
-
-/** @param {string} method @param {any} [params] */
-export function notify(method, params = {}) {
-  post({ method, params });
+/** Send a message; hosts have no origin that the card could know. @param {any} message */
+export function post(message) {
+  parent.postMessage({ jsonrpc: "2.0", ...message }, "*");
 }
 
 /** Send a request. @param {string} method @param {any} params @returns {Promise<any>} */
@@ -44,44 +27,28 @@ export async function connect(on) {
   addEventListener("message", ({ source, data }) => {
     if (source !== parent || data?.jsonrpc !== "2.0") return;
     const { id, method, params, result, error } = data;
-    if (method && id === undefined) on[method]?.(params ?? {});
-    else if (method) post(ACKNOWLEDGED.includes(method) ? { id, result: {} } : { id, error: { code: METHOD_NOT_FOUND, message: `The card has no method ${method}.` } });
-    else if (error) waiting.get(id)?.reject(new Error(error.message));
+    if (method && id !== undefined) return post({ id, result: {} }); // a ping, or the end of the card
+    if (method) return on[method]?.(params ?? {});
+    if (error) waiting.get(id)?.reject(new Error(error.message));
     else waiting.get(id)?.resolve(result);
-    if (!method) waiting.delete(id);
+    waiting.delete(id);
   });
-  const found = await request("ui/initialize", {
-    protocolVersion: "2026-01-26",
-    appInfo: { name: "bfsql-graph", version: "1" },
-    appCapabilities: { availableDisplayModes: ["inline"] },
-  });
-  host.can = found.hostCapabilities ?? {};
-  host.context = found.hostContext ?? {};
-  notify("ui/notifications/initialized");
+  const about = { protocolVersion: "2026-01-26", appInfo: { name: "bfsql-graph", version: "1" }, appCapabilities: { availableDisplayModes: ["inline"] } };
+  const { hostCapabilities: can = {}, hostContext: context = {} } = await request("ui/initialize", about);
+  Object.assign(host, { can, context });
+  post({ method: "ui/notifications/initialized", params: {} });
 }
 
 /** Call a tool of the server through the host. @param {string} tool @param {Record<string, any>} given @returns {Promise<Made>} */
 export async function call(tool, given) {
-  try {
-    return madeCall(tool, given, await request("tools/call", { name: tool, arguments: given }));
-  } catch (error) {
-    return { tool, arguments: given, answer: null, error: /** @type {Error} */ (error).message, bytes: 0 };
-  }
+  const failed = (/** @type {Error} */ { message }) => ({ isError: true, content: [{ type: "text", text: message }] });
+  return madeCall(tool, given, await request("tools/call", { name: tool, arguments: given }).catch(failed));
 }
 
 /** A call with what its result says. @param {string} tool @param {Record<string, any>} given @param {any} result A `CallToolResult`. @returns {Made} */
-export function madeCall(tool, given, result) {
-  const text = (result.content ?? []).find((/** @type {any} */ part) => part.type === "text")?.text ?? "";
-  const answer = result.isError ? null : result._meta?.["bfsql/answer"] ?? result.structuredContent ?? parsed(text);
-  const error = answer ? "" : result.isError ? text : "This host shows the card only the text of the answer, from which there is nothing to draw.";
+export function madeCall(tool, given, { isError, content = [], structuredContent, _meta }) {
+  const text = content.find((/** @type {any} */ part) => part.type === "text")?.text ?? "";
+  const answer = isError ? null : _meta?.["bfsql/answer"] ?? structuredContent ?? (text.startsWith("{") ? JSON.parse(text) : null);
+  const error = isError ? text : answer ? "" : "The host passes on only the text of the answer, from which there is nothing to draw.";
   return { tool, arguments: given, answer, error, bytes: new TextEncoder().encode(text).length };
-}
-
-/** @param {string} text */
-function parsed(text) {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 }
