@@ -10,12 +10,9 @@ import { format, parse } from "../page/state.js";
 /** @typedef {import("../page/graph.js").Graph} Graph */
 /** @typedef {import("../page/graph.js").Edge} Edge */
 /** @typedef {{edge: Edge, other: string}} Line A relation; `other` is its end that is not the seed, empty if there is no such end. */
-/** @typedef {{label: string, arguments: Record<string, any>}} Repair A button with another call of the same tool. */
 
-/** The nodes that are drawn (`server/apps.py`). */
+/** The nodes that are drawn (`server/apps.py`); and the arguments without which an empty answer may have some. */
 export const MOST_DRAWN = 300;
-
-/** Arguments without which an empty answer may have something. */
 const NARROWING = ["where", "exclude_node_types", "node_types", "min_mentions", "predicates", "at"];
 
 /** @param {Made} made @returns {"refused" | "entity" | "walks" | "groups" | "empty" | "connections" | "ranking" | "neighbourhood" | "set"} */
@@ -80,21 +77,17 @@ export function relationsOf(graph) {
   return [...groups].sort((a, b) => b[1].length - a[1].length);
 }
 
-/** Calls to which the error or the notes of an answer point. @param {Made} made @returns {Repair[]} */
+/** Other calls of the same tool to which the error or the notes of an answer point. @param {Made} made @returns {{label: string, arguments: Record<string, any>}[]} */
 export function repairs({ arguments: given, answer, error }) {
+  const swapped = (/** @type {string} */ wrong, /** @type {string} */ right) => JSON.parse(JSON.stringify(given).replaceAll(wrong, () => right));
   const without = (/** @type {string} */ key) => Object.fromEntries(Object.entries(given).filter(([one]) => one !== key));
   if (answer?.node_count === 0) return NARROWING.filter((key) => key in given).map((key) => ({ label: `Without ${key}`, arguments: without(key) }));
   const offset = answer && nextOffset(answer);
   if (offset) return [{ label: "Next page", arguments: { ...given, offset } }];
   const [, wrong, ids] = /no entity has the id or the name ("(?:[^"\\]|\\.)*")\. The closest known ids: (.*?)\. Give an id/s.exec(error) ?? [];
-  if (ids) return [...ids.matchAll(/(\S.*?) \((.*?)\)(?:, |$)/gs)].map(([, id, about]) => ({ label: about, arguments: swapped(given, wrong, JSON.stringify(id)) }));
+  if (ids) return [...ids.matchAll(/(\S.*?) \((.*?)\)(?:, |$)/gs)].map(([, id, about]) => ({ label: about, arguments: swapped(wrong, JSON.stringify(id)) }));
   const [, unknown, right] = /has no argument "([^"]+)"\. Did you mean (\w+)/.exec(error) ?? [];
   if (right) return [{ label: `With ${right}`, arguments: { ...without(unknown), [right]: given[unknown] } }];
   const [, name, known = ""] = /"([^"]+)"\. (?:The nearest: |Did you mean )([^.?]*)[.?]/.exec(error) ?? [];
-  return known.split(/, | or /).filter(Boolean).map((one) => ({ label: `With ${one}`, arguments: swapped(given, JSON.stringify(name).slice(1, -1), JSON.stringify(one).slice(1, -1)) }));
-}
-
-/** The arguments with another text in place of one, both as JSON. @param {any} given @param {string} wrong @param {string} right */
-function swapped(given, wrong, right) {
-  return JSON.parse(JSON.stringify(given).replaceAll(wrong, () => right));
+  return known.split(/, | or /).filter(Boolean).map((one) => ({ label: `With ${one}`, arguments: swapped(JSON.stringify(name).slice(1, -1), JSON.stringify(one).slice(1, -1)) }));
 }

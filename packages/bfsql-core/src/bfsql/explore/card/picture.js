@@ -11,20 +11,14 @@ import { mark } from "../page/views/parts.js";
 
 const MARGIN = { x: 46, y: 26 };
 const NAME = { most: 26, row: 16, font: "600 12.5px system-ui, sans-serif" };
-/** The largest number of pixels for a unit of the layout, so that few nodes do not lie far apart. */
-const MOST_SCALE = 1.3;
-
+const MOST_SCALE = 1.3; // so that few nodes do not lie far apart
 const pen = document.createElement("canvas").getContext("2d");
 
 /** A picture that fills its element. @param {(id: string) => void} onPick Called with the node that is clicked. */
 export function picture(onPick) {
   const element = h("svg", { class: "picture", role: "img" });
-  /** @type {Map<string, any>} */
-  let at = new Map();
-  /** @type {Graph | null} */
-  let graph = null;
-  /** @type {string[]} */
-  let chosen = [];
+  /** @type {{graph: Graph | null, at: Map<string, any>, chosen: string[]}} */
+  let { graph, at, chosen } = { graph: null, at: new Map(), chosen: [] };
 
   /** Lay out a graph; nodes that are in the picture move little. @param {Graph} next */
   function show(next) {
@@ -38,10 +32,7 @@ export function picture(onPick) {
   }
 
   /** Fade all but some nodes and the lines among them; without any, nothing. @param {string[]} ids */
-  function choose(ids) {
-    chosen = ids;
-    draw();
-  }
+  const choose = (ids) => ((chosen = ids), draw());
 
   function draw() {
     const [width, height] = [element.clientWidth, element.clientHeight];

@@ -7,7 +7,6 @@ import { mark, typeName } from "../page/views/parts.js";
 /** @typedef {import("../page/graph.js").Graph} Graph */
 /** @typedef {(id: string) => void} Pick */
 
-/** The most columns of properties, and the most bars of a group. */
 const MOST = { columns: 4, bars: 12 };
 const UNLISTED = new Set(["id", "entity_type", "notes", "edges", "provenance", "name", "at"]);
 
@@ -17,15 +16,11 @@ function textOf(value) {
   return typeof value === "string" ? value : JSON.stringify(value) ?? "";
 }
 
-/** A node by its mark and name. @param {Graph} graph @param {string} id */
-export function nodeLabel(graph, id) {
+/** A node by its mark and name, to be chosen if there is something to do then. @param {Graph} graph @param {string} id @param {Pick} [onPick] */
+export function nodeLabel(graph, id, onPick) {
   const node = graph.node(id);
-  return h("span", { class: "node-name" }, node && mark(node.type, node.full), name(graph.nameOf(id)));
-}
-
-/** The same, to be chosen. @param {Graph} graph @param {string} id @param {Pick} onPick */
-function nodeButton(graph, id, onPick) {
-  return h("button", { type: "button", class: "plain", onclick: () => onPick(id) }, nodeLabel(graph, id));
+  const label = h("span", { class: "node-name" }, node && mark(node.type, node.full), name(graph.nameOf(id)));
+  return onPick ? h("button", { type: "button", class: "plain", onclick: () => onPick(id) }, label) : label;
 }
 
 /** @param {string} label @param {string[]} heads @param {any[][]} rows */
@@ -42,13 +37,13 @@ export function nodeTable(graph, onPick) {
   for (const { metadata } of graph.nodes) for (const key of Object.keys(metadata)) uses.set(key, (uses.get(key) ?? 0) + 1);
   uses.delete("name");
   const keys = [...uses].sort((a, b) => b[1] - a[1]).slice(0, MOST.columns).map(([key]) => key);
-  return table("Nodes", ["name", ...keys], graph.nodes.map(({ id, metadata }) => [nodeButton(graph, id, onPick), ...keys.map((key) => Object.hasOwn(metadata, key) && name(textOf(metadata[key])))]));
+  return table("Nodes", ["name", ...keys], graph.nodes.map(({ id, metadata }) => [nodeLabel(graph, id, onPick), ...keys.map((key) => Object.hasOwn(metadata, key) && name(textOf(metadata[key])))]));
 }
 
 /** @param {{nodes: string[]}[]} walks @param {Graph} graph @param {Pick} onPick */
 export function walkTable(walks, graph, onPick) {
   const heads = Array.from({ length: Math.max(...walks.map(({ nodes }) => nodes.length)) }, (_, at) => (at ? `Step ${at}` : "Start"));
-  return table("Walks", heads, walks.map(({ nodes }) => nodes.map((id) => nodeButton(graph, id, onPick))));
+  return table("Walks", heads, walks.map(({ nodes }) => nodes.map((id) => nodeLabel(graph, id, onPick))));
 }
 
 /** Bars as long as their numbers. @param {string} title @param {[any, any][]} items What each stands for, and its number. @param {number} [unlisted] */
@@ -72,7 +67,7 @@ export function groups({ facets, schema_summary: { node_counts: types, edge_coun
 
 /** Nodes in their order, with their first measure or number of walks. @param {any} answer @param {Graph} graph @param {Pick} onPick */
 export function ranking({ measure }, graph, onPick) {
-  return bars(measure?.[0] ?? "walks", graph.nodes.map((node) => [nodeButton(graph, node.id, onPick), measure ? node.measure?.[0]?.value ?? node.measure?.[0] : node.paths]));
+  return bars(measure?.[0] ?? "walks", graph.nodes.map((node) => [nodeLabel(graph, node.id, onPick), measure ? node.measure?.[0]?.value ?? node.measure?.[0] : node.paths]));
 }
 
 /** An entity: its properties, its relations by step, and its passages. @param {any} answer */
