@@ -1,6 +1,5 @@
 """The card in the chat: how its document is built, and a host that shows it beside an answer."""
 
-import json
 import os
 from dataclasses import dataclass
 from importlib.resources import files
@@ -66,9 +65,15 @@ class Host:
         await self.card.locator("footer").wait_for()
         return result
 
-    async def received(self, what: str) -> list[Any]:
-        """What the card sent to the host: `messages`, `links` or `sizes`."""
-        return list(json.loads(await self.page.evaluate(f"JSON.stringify(window.{what})")))
+    async def received(self, what: str, least: int) -> list[Any]:
+        """What the card sent to the host, as soon as so many are there.
+
+        Args:
+            what: `messages`, `links` or `sizes`.
+            least: The number to wait for.
+        """
+        await self.page.wait_for_function(f"{what}.length >= {least}")
+        return list(await self.page.evaluate(what))
 
 
 async def hosting(visit: Visit, url: str, script: str) -> Host:

@@ -42,7 +42,9 @@ class Passage:
     def __init__(self) -> None:
         self._parts: dict[bytes, bytes] = {}
 
-    def result(self, answer: Answer, *, structured: bool, drawn: Document | None) -> CallToolResult:
+    def result(
+        self, answer: Answer, *, structured: bool, drawn: Document | None = None
+    ) -> CallToolResult:
         """The result of a call, with marks in place of the answer's text and documents."""
         # The longer marks first: they contain that of the text.
         self._parts = {} if drawn is None else {_PLACE_OF_DRAWN: encode(drawn)}
