@@ -142,7 +142,7 @@ async def test_buttons_repair_continue_expand_tell_and_lead_to_the_page(host: Ho
     await button("Tell the assistant").click()
     [of_all, of_one] = await host.received("messages", 2)
     assert "bfs_query(" in of_all
-    assert '"Tom Hanks" (id "Person:TomHanks") -ACTED_IN-> "Cast Away"' in of_one
+    assert '"Tom Hanks" (id "Person:TomHanks") -"ACTED_IN"-> "Cast Away"' in of_one
     await button("Open in explorer").click()
     [link] = await host.received("links", 1)
     assert link.startswith("https://graph.example.org/#view=walk&seeds=Person%3ATomHanks&path=")

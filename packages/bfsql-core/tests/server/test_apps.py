@@ -72,13 +72,11 @@ async def test_what_a_model_reads_is_the_same_with_and_without(films, era, form)
             assert one.content == other.content
             assert one.structured_content == other.structured_content
             assert apps.ANSWER not in (one.meta or {})
-            drawn = form == "lines" and not one.is_error
+            drawn = form == "lines" and not one.is_error and tool != "search_entities"
             assert (apps.ANSWER in (other.meta or {})) == drawn
 
 
-@pytest.mark.parametrize(
-    ("tool", "arguments"), [call for call in CALLS if "Nobody" not in str(call)]
-)
+@pytest.mark.parametrize(("tool", "arguments"), [*CALLS[:3], *CALLS[4:6]])
 async def test_the_document_for_the_card_is_the_answer_in_json(films, tool, arguments):
     async with (
         open_graph(films) as graph,
@@ -86,7 +84,6 @@ async def test_the_document_for_the_card_is_the_answer_in_json(films, tool, argu
     ):
         wanted = (await graph.call(tool, arguments)).content
         drawn = (await host.call_tool(tool, arguments)).meta[apps.ANSWER]
-    # Notes that count tokens may differ; here nothing is cut.
     assert drawn == wanted
 
 
@@ -103,6 +100,16 @@ async def test_a_large_answer_is_cut_to_what_is_drawn_and_says_how_much_is_not()
     assert len(drawn["edges"]) == len(among)
     assert drawn["left_out"] == {"nodes": 700, "edges": 1_000 - len(among)}
     assert len(drawn["facets"]["name"]["values"]) == apps.MOST_DRAWN
+
+
+async def test_a_record_may_have_properties_named_like_parts_of_other_answers():
+    own = {"name": "A", "nodes": list(range(1_000)), "facets": "text", "walks": "text"}
+    limits = Limits(answer_format="lines", max_tokens=0)
+    async with client(
+        create_server(MemoryBackend([NodeRecord("a", "T", own)]), limits=limits)
+    ) as host:
+        drawn = (await host.call_tool("describe_entity", {"id": "a"})).meta[apps.ANSWER]
+    assert {key: drawn[key] for key in ("facets", "walks")} == {"facets": "text", "walks": "text"}
 
 
 class Redaction:

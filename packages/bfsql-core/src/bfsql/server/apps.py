@@ -89,14 +89,17 @@ def _card() -> str:
     return files("bfsql").joinpath("explore/card/graph.html").read_text("utf-8")
 
 
-def drawn_document(answer: Answer) -> Document | None:
+def drawn_document(tool: str, answer: Answer) -> Document | None:
     """The document of an answer in lines, without what the card has no room for.
 
-    `left_out` has the numbers. None for an answer in JSON, which the card reads as it is.
+    `left_out` has the numbers. None for an answer in JSON, which the card reads as it is, and of a
+    tool without a picture.
     """
-    if answer.is_json:
+    if answer.is_json or tool not in _TOOLS:
         return None
     document, left_out = dict(answer.document), {}
+    if tool == "describe_entity":  # whose properties may have any name
+        return document
     for name in ("nodes", "walks"):
         if (more := len(document.get(name, ())) - MOST_DRAWN) > 0:
             document[name], left_out[name] = document[name][:MOST_DRAWN], more

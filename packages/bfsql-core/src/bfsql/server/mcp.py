@@ -288,7 +288,7 @@ class BfsqlServer(Server[LiveGraph]):
                 with call.scope(caller=caller, request_id=name) as scope:
                     live.current.observers.refused(error, params.name, params.arguments, scope)
             return _refused(error)
-        drawn = apps.drawn_document(answer) if _shows_card(ctx) else None
+        drawn = apps.drawn_document(params.name, answer) if _shows_card(ctx) else None
         return result_of(ctx, answer, structured=structured, drawn=drawn)
 
 

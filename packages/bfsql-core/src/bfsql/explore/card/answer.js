@@ -4,6 +4,7 @@
 import { jsonEscape, replaceHidden } from "../page/characters.js";
 import { plural } from "../page/dom.js";
 import { nextOffset } from "../page/notes.js";
+import { short } from "../page/overlay.js";
 import { format, parse } from "../page/state.js";
 
 /** @typedef {import("./host.js").Made} Made */
@@ -15,10 +16,15 @@ import { format, parse } from "../page/state.js";
 export const MOST_DRAWN = 300;
 const NARROWING = ["where", "exclude_node_types", "node_types", "min_mentions", "predicates", "at"];
 
+/** Whether an answer is a record, whose properties may have any name. @param {any} answer */
+export function isEntity(answer) {
+  return answer?.entity_type !== undefined;
+}
+
 /** @param {Made} made @returns {"refused" | "entity" | "walks" | "groups" | "empty" | "connections" | "ranking" | "neighbourhood" | "set"} */
 export function kindOf({ arguments: given, answer }) {
   if (!answer) return "refused";
-  if (!answer.nodes) return "entity";
+  if (isEntity(answer)) return "entity";
   if (answer.walks?.length) return "walks";
   if (answer.facets || (answer.node_count && !answer.nodes.length)) return "groups";
   if (!answer.nodes.length) return "empty";
@@ -40,15 +46,20 @@ export function addressOf({ tool, arguments: { max_hops: hops, node_types: types
   return format(Object.fromEntries(values.map(([key, value]) => [key, Array.isArray(empty[key]) ? [value].flat() : value])));
 }
 
-/** A name and id in a text for a model: quoted, since anybody may have written the name. @param {Graph} graph @param {string} id */
+/** A text of the graph in a text for a model: in quotes, since anybody may have written it. @param {string} text */
+export function quoted(text) {
+  return replaceHidden(JSON.stringify(text), jsonEscape);
+}
+
+/** A node for a model. @param {Graph} graph @param {string} id */
 export function citation(graph, id) {
-  const name = graph.nameOf(id).slice(0, 200);
-  return replaceHidden(name === id ? JSON.stringify(id) : `${JSON.stringify(name)} (id ${JSON.stringify(id)})`, jsonEscape);
+  const name = graph.nameOf(id);
+  return name === id ? quoted(id) : `${quoted(short(name, 200))} (id ${quoted(id)})`;
 }
 
 /** What an answer is about: its seeds by name. @param {Made} made @param {Graph} graph */
-export function titleOf({ arguments: given, answer: { nodes, seeds, name, id }, answer }, graph) {
-  if (!nodes) return name ?? id;
+export function titleOf({ arguments: given, answer, answer: { seeds, name, id } }, graph) {
+  if (isEntity(answer)) return typeof name === "string" ? name : id;
   const texts = [given.seeds ?? []].flat();
   const names = seeds.map((/** @type {string} */ seed, /** @type {number} */ nth) => graph.node(seed)?.name ?? (texts.length === seeds.length ? texts[nth] : seed));
   const more = seeds.length > 3 ? ` and ${seeds.length - 3} more` : "";
@@ -57,7 +68,7 @@ export function titleOf({ arguments: given, answer: { nodes, seeds, name, id }, 
 
 /** How much there is, and how much of it is not drawn. @param {Made} made */
 export function sizesOf({ answer, bytes }) {
-  const { nodes, node_count: n, shown_count: shown = n, walk_count: walks, edge_count: edges, left_out: left } = answer ?? {};
+  const { nodes, node_count: n, shown_count: shown = n, walk_count: walks, edge_count: edges, left_out: left } = isEntity(answer) ? {} : answer ?? {};
   const undrawn = nodes && (left?.nodes ?? 0) + Math.max(0, nodes.length - MOST_DRAWN);
   const counts = nodes ? [walks === undefined ? plural(shown, "node") : plural(walks, "walk"), edges && plural(edges, "relation"), undrawn && `${plural(undrawn, "node")} not drawn`] : [];
   return [...counts, plural(Math.ceil(bytes / 3), "token")].filter(Boolean).join(" · ");
