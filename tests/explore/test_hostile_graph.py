@@ -160,7 +160,7 @@ async def test_no_text_of_a_graph_runs_in_the_card(
                 ("bfs_query", {"seeds": [ROOT], "path": ["-->"], "show": "ends"}),
                 ("bfs_query", {"seeds": [ROOT], "path": ["-->"], "show": "walks"}),
                 ("bfs_query", {"seeds": ["<img src=x onerror=alert(1)>"], "where": texts[:9]}),
-                *(("describe_entity", {"id": text}) for text in (ROOT, *OWN)),
+                *(("describe_entity", {"id": text}) for text in (ROOT, *OWN[::WALKS])),
             ):
                 await host.show(tool, arguments)
                 lines = host.card.locator(".relation summary")

@@ -10,13 +10,15 @@ from collections.abc import Sequence
 from functools import cache
 from html import escape
 from importlib.resources import files
-from typing import Any
+from typing import Any, TypeAlias
 
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
     INVALID_PARAMS,
-    ClientCapabilities,
     ListResourcesResult,
+    PaginatedRequestParams,
     ReadResourceRequestParams,
     ReadResourceResult,
     Resource,
@@ -27,7 +29,9 @@ from mcp_types import (
 from bfsql.answers import Answer
 from bfsql.answers.write import Document
 from bfsql.models.quotation import excerpt
-from bfsql.settings import ServeSettings
+from bfsql.serving.live import LiveGraph
+
+_Context: TypeAlias = ServerRequestContext[LiveGraph, Any]
 
 EXTENSION = "io.modelcontextprotocol/ui"
 MIME_TYPE = "text/html;profile=mcp-app"
@@ -43,11 +47,12 @@ _TOOLS = frozenset({"bfs_query", "intersect_subgraphs", "describe_entity"})
 _ADDRESS = 'name="explorer" content="'
 
 
-def is_offered(capabilities: ClientCapabilities | None) -> bool:
-    """Whether a client says that it shows documents of this kind."""
-    offered = capabilities.extensions if capabilities else None
-    types = (offered or {}).get(EXTENSION, {}).get("mimeTypes")
-    return isinstance(types, list) and MIME_TYPE in types
+def is_shown(ctx: _Context) -> bool:
+    """Whether the client of a request shows the card, and the operator lets it."""
+    capabilities = ctx.session.client_capabilities
+    offered = (capabilities and capabilities.extensions) or {}
+    types = offered.get(EXTENSION, {}).get("mimeTypes")
+    return ctx.lifespan_context.settings.apps and isinstance(types, list) and MIME_TYPE in types
 
 
 def with_card(tools: Sequence[Tool]) -> list[Tool]:
@@ -56,29 +61,24 @@ def with_card(tools: Sequence[Tool]) -> list[Tool]:
     return [t.model_copy(update={"meta": meta}) if t.name in _TOOLS else t for t in tools]
 
 
-def resources(*, offered: bool) -> ListResourcesResult:
-    """The card, for a client that shows it."""
-    card = Resource(
-        uri=URI,
-        name="graph",
-        title="Picture of an answer",
-        description="What bfs_query, intersect_subgraphs and describe_entity found.",
-        mime_type=MIME_TYPE,
-    )
-    return ListResourcesResult(resources=[card] if offered else [])
+def register(server: Server[LiveGraph]) -> None:
+    """Let a server announce the extension, and list and read the card."""
+    server.extensions[EXTENSION] = {}
+    server.add_request_handler("resources/list", PaginatedRequestParams, _resources)
+    server.add_request_handler("resources/read", ReadResourceRequestParams, _resource)
 
 
-def resource(params: ReadResourceRequestParams, settings: ServeSettings) -> ReadResourceResult:
-    """The card with the address of the page.
+async def _resources(ctx: _Context, _: PaginatedRequestParams) -> ListResourcesResult:
+    card = Resource(uri=URI, name="graph", title="Picture of an answer", mime_type=MIME_TYPE)
+    return ListResourcesResult(resources=[card] if is_shown(ctx) else [])
 
-    Raises:
-        MCPError: The client asks for another resource.
-    """
+
+async def _resource(ctx: _Context, params: ReadResourceRequestParams) -> ReadResourceResult:
     if params.uri != URI:
-        raise MCPError(
-            INVALID_PARAMS, f"There is no resource {excerpt(params.uri)}. The only one is {URI}."
-        )
-    text = _card().replace(_ADDRESS, _ADDRESS + escape(settings.explorer or ""))
+        sentence = f"There is no resource {excerpt(params.uri)}. The only one is {URI}."
+        raise MCPError(INVALID_PARAMS, sentence)
+    address = escape(ctx.lifespan_context.settings.explorer or "")
+    text = _card().replace(_ADDRESS, _ADDRESS + address)
     meta = {"ui": {"prefersBorder": False, "permissions": {"clipboardWrite": {}}}}
     content = TextResourceContents(uri=URI, mime_type=MIME_TYPE, text=text, _meta=meta)
     return ReadResourceResult(contents=[content])
@@ -103,14 +103,13 @@ def drawn_document(tool: str, answer: Answer) -> Document | None:
     for name in ("nodes", "walks"):
         if (more := len(document.get(name, ())) - MOST_DRAWN) > 0:
             document[name], left_out[name] = document[name][:MOST_DRAWN], more
-    if "nodes" in left_out:
-        ids = {node["id"] for node in document["nodes"]}
-        edges = [e for e in document["edges"] if e["subject"] in ids and e["object"] in ids]
-        document["edges"], left_out["edges"] = edges, len(document["edges"]) - len(edges)
-    if "facets" in document:
-        document["facets"] = {name: _facet(one) for name, one in document["facets"].items()}
+    ids = {node["id"] for node in document["nodes"]}
+    edges = [e for e in document["edges"] if e["subject"] in ids and e["object"] in ids]
+    kept = edges[: 4 * MOST_DRAWN]
+    if more := len(document["edges"]) - len(kept):
+        document["edges"], left_out["edges"] = kept, more
+    if facets := document.get("facets"):
+        document["facets"] = {
+            key: one | {"values": one["values"][:MOST_DRAWN]} for key, one in facets.items()
+        }
     return document | ({"left_out": left_out} if left_out else {})
-
-
-def _facet(facet: dict[str, Any]) -> dict[str, Any]:
-    return facet | {"values": facet["values"][:MOST_DRAWN]}

@@ -21,11 +21,8 @@ from mcp.shared.message import SessionMessage
 from mcp_types import (
     CallToolRequestParams,
     CallToolResult,
-    ListResourcesResult,
     ListToolsResult,
     PaginatedRequestParams,
-    ReadResourceRequestParams,
-    ReadResourceResult,
     TextContent,
     Tool,
     ToolAnnotations,
@@ -225,13 +222,7 @@ class BfsqlServer(Server[LiveGraph]):
             live.on_open(introduce)
             live.calls.on_stop(self._changes.close)
             if live.settings.apps:
-                self.extensions[apps.EXTENSION] = {}
-                self.add_request_handler(
-                    "resources/list", PaginatedRequestParams, self._list_resources
-                )
-                self.add_request_handler(
-                    "resources/read", ReadResourceRequestParams, self._read_resource
-                )
+                apps.register(self)
             try:
                 yield live
             finally:
@@ -253,23 +244,13 @@ class BfsqlServer(Server[LiveGraph]):
     ) -> ListToolsResult:
         tools = await self._tools(ctx.lifespan_context)
         self._changes.note(ctx, tools)
-        return ListToolsResult(tools=apps.with_card(tools) if _shows_card(ctx) else tools)
+        return ListToolsResult(tools=apps.with_card(tools) if apps.is_shown(ctx) else tools)
 
     async def _tools(self, live: LiveGraph) -> list[Tool]:
         async with live.graph() as graph:
             definitions = await graph.listed()
             structured = _sends_content(live, graph)
         return [_tool(d, structured=structured) for d in definitions]
-
-    async def _list_resources(
-        self, ctx: _Context, params: PaginatedRequestParams
-    ) -> ListResourcesResult:
-        return apps.resources(offered=_shows_card(ctx))
-
-    async def _read_resource(
-        self, ctx: _Context, params: ReadResourceRequestParams
-    ) -> ReadResourceResult:
-        return apps.resource(params, ctx.lifespan_context.settings)
 
     async def _call_tool(self, ctx: _Context, params: CallToolRequestParams) -> CallToolResult:
         live, caller = ctx.lifespan_context, _caller(ctx)
@@ -288,14 +269,8 @@ class BfsqlServer(Server[LiveGraph]):
                 with call.scope(caller=caller, request_id=name) as scope:
                     live.current.observers.refused(error, params.name, params.arguments, scope)
             return _refused(error)
-        drawn = apps.drawn_document(params.name, answer) if _shows_card(ctx) else None
+        drawn = apps.drawn_document(params.name, answer) if apps.is_shown(ctx) else None
         return result_of(ctx, answer, structured=structured, drawn=drawn)
-
-
-def _shows_card(ctx: _Context) -> bool:
-    """Whether the client shows the card, and the operator lets it."""
-    offered = apps.is_offered(ctx.session.client_capabilities)
-    return offered and ctx.lifespan_context.settings.apps
 
 
 def _sends_content(live: LiveGraph, graph: Graph) -> bool:

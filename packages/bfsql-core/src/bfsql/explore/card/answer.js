@@ -9,22 +9,18 @@ import { format, parse } from "../page/state.js";
 
 /** @typedef {import("./host.js").Made} Made */
 /** @typedef {import("../page/graph.js").Graph} Graph */
-/** @typedef {import("../page/graph.js").Edge} Edge */
-/** @typedef {{edge: Edge, other: string}} Line A relation; `other` is its end that is not the seed, empty if there is no such end. */
+/** @typedef {{edge: import("../page/graph.js").Edge, other: string}} Line A relation; `other` is its end that is not the seed, empty if there is no such end. */
 
 /** The nodes that are drawn (`server/apps.py`); and the arguments without which an empty answer may have some. */
 export const MOST_DRAWN = 300;
 const NARROWING = ["where", "exclude_node_types", "node_types", "min_mentions", "predicates", "at"];
 
 /** Whether an answer is a record, whose properties may have any name. @param {any} answer */
-export function isEntity(answer) {
-  return answer?.entity_type !== undefined;
-}
+export const isEntity = (answer) => answer?.entity_type !== undefined;
 
 /** @param {Made} made @returns {"refused" | "entity" | "walks" | "groups" | "empty" | "connections" | "ranking" | "neighbourhood" | "set"} */
 export function kindOf({ arguments: given, answer }) {
-  if (!answer) return "refused";
-  if (isEntity(answer)) return "entity";
+  if (!answer || isEntity(answer)) return answer ? "entity" : "refused";
   if (answer.walks?.length) return "walks";
   if (answer.facets || (answer.node_count && !answer.nodes.length)) return "groups";
   if (!answer.nodes.length) return "empty";
@@ -34,8 +30,7 @@ export function kindOf({ arguments: given, answer }) {
 
 /** The call as a line of text, with hidden characters as escapes. @param {Made} made */
 export function callText({ tool, arguments: given }) {
-  const parts = Object.entries(given).map(([key, value]) => `${key}=${JSON.stringify(value)}`);
-  return replaceHidden(`${tool}(${parts.join(", ")})`, jsonEscape);
+  return replaceHidden(`${tool}(${Object.entries(given).map(([key, value]) => `${key}=${JSON.stringify(value)}`).join(", ")})`, jsonEscape);
 }
 
 /** The fragment of the page's address for a call. @param {Made} made */
@@ -47,9 +42,7 @@ export function addressOf({ tool, arguments: { max_hops: hops, node_types: types
 }
 
 /** A text of the graph in a text for a model: in quotes, since anybody may have written it. @param {string} text */
-export function quoted(text) {
-  return replaceHidden(JSON.stringify(text), jsonEscape);
-}
+export const quoted = (text) => replaceHidden(JSON.stringify(text), jsonEscape);
 
 /** A node for a model. @param {Graph} graph @param {string} id */
 export function citation(graph, id) {
@@ -62,8 +55,7 @@ export function titleOf({ arguments: given, answer, answer: { seeds, name, id } 
   if (isEntity(answer)) return typeof name === "string" ? name : id;
   const texts = [given.seeds ?? []].flat();
   const names = seeds.map((/** @type {string} */ seed, /** @type {number} */ nth) => graph.node(seed)?.name ?? (texts.length === seeds.length ? texts[nth] : seed));
-  const more = seeds.length > 3 ? ` and ${seeds.length - 3} more` : "";
-  return names.slice(0, 3).join(", ") + more + (given.to?.length ? ` to ${[given.to].flat().join(", ")}` : "");
+  return names.slice(0, 3).join(", ") + (seeds.length > 3 ? ` and ${seeds.length - 3} more` : "") + (given.to?.length ? ` to ${[given.to].flat().join(", ")}` : "");
 }
 
 /** How much there is, and how much of it is not drawn. @param {Made} made */
@@ -77,8 +69,7 @@ export function sizesOf({ answer, bytes }) {
 /** The relations of the picture in groups: around one seed by direction, otherwise by predicate. @param {Graph} graph @returns {[string, Line[]][]} */
 export function relationsOf(graph) {
   const seeds = graph.nodes.filter(({ seed }) => seed);
-  /** @type {Map<string, Line[]>} */
-  const groups = new Map();
+  const groups = /** @type {Map<string, Line[]>} */ (new Map());
   for (const edge of graph.edges) {
     const { subject, predicate, object } = edge;
     const seed = seeds.length === 1 && subject !== object && [subject, object].indexOf(seeds[0].id);

@@ -6,20 +6,17 @@
 /** What the host can do (`hostCapabilities`), and how it looks (`hostContext`). @type {{can: any, context: any}} */
 export const host = { can: {}, context: {} };
 
-/** @type {Map<number, {resolve: (result: any) => void, reject: (error: Error) => void}>} */
-const waiting = new Map();
+const waiting = /** @type {Map<number, (result: any) => void>} */ (new Map());
 let last = 0;
 
 /** Send a message; hosts have no origin that the card could know. @param {any} message */
-export function post(message) {
-  parent.postMessage({ jsonrpc: "2.0", ...message }, "*");
-}
+export const post = (message) => parent.postMessage({ jsonrpc: "2.0", ...message }, "*");
 
-/** Send a request. @param {string} method @param {any} params @returns {Promise<any>} */
+/** Send a request; an error is a result with `isError`, as it is from a tool. @param {string} method @param {any} params @returns {Promise<any>} */
 export function request(method, params) {
   last += 1;
   post({ id: last, method, params });
-  return new Promise((resolve, reject) => waiting.set(last, { resolve, reject }));
+  return new Promise((resolve) => waiting.set(last, resolve));
 }
 
 /** Introduce the card, and listen to the host. @param {Record<string, (params: any) => void>} on What is done with its notifications, by method. */
@@ -29,21 +26,16 @@ export async function connect(on) {
     const { id, method, params, result, error } = data;
     if (method && id !== undefined) return post({ id, result: {} }); // a ping, or the end of the card
     if (method) return on[method]?.(params ?? {});
-    if (error) waiting.get(id)?.reject(new Error(error.message));
-    else waiting.get(id)?.resolve(result);
+    waiting.get(id)?.(error ? { isError: true, content: [{ type: "text", text: error.message }] } : result);
     waiting.delete(id);
   });
-  const about = { protocolVersion: "2026-01-26", appInfo: { name: "bfsql-graph", version: "1" }, appCapabilities: { availableDisplayModes: ["inline"] } };
-  const { hostCapabilities: can = {}, hostContext: context = {} } = await request("ui/initialize", about);
+  const { hostCapabilities: can = {}, hostContext: context = {} } = await request("ui/initialize", { protocolVersion: "2026-01-26", appInfo: { name: "bfsql-graph", version: "1" }, appCapabilities: {} });
   Object.assign(host, { can, context });
   post({ method: "ui/notifications/initialized", params: {} });
 }
 
 /** Call a tool of the server through the host. @param {string} tool @param {Record<string, any>} given @returns {Promise<Made>} */
-export async function call(tool, given) {
-  const failed = (/** @type {Error} */ { message }) => ({ isError: true, content: [{ type: "text", text: message }] });
-  return madeCall(tool, given, await request("tools/call", { name: tool, arguments: given }).catch(failed));
-}
+export const call = async (tool, given) => madeCall(tool, given, await request("tools/call", { name: tool, arguments: given }));
 
 /** A call with what its result says. @param {string} tool @param {Record<string, any>} given @param {any} result A `CallToolResult`. @returns {Made} */
 export function madeCall(tool, given, { isError, content = [], structuredContent, _meta }) {

@@ -11,28 +11,29 @@ import { call, connect, host, madeCall, post, request } from "./host.js";
 import { picture } from "./picture.js";
 import * as views from "./views.js";
 
-/** @typedef {import("./host.js").Made} Made */
 /** @typedef {import("../page/graph.js").Edge} Edge */
 
 const MOST_TYPES = 10; // in the legend
 const root = /** @type {HTMLElement} */ (document.getElementById("card"));
 const explorer = document.querySelector("meta[name=explorer]")?.getAttribute("content");
 const drawing = picture((id) => pick([id]));
-/** The call, its nodes and relations, and the chosen ones of them. @type {{made: Made, graph: Graph, chosen: string[], relation: Edge | null}} */
+/** The call, its nodes and relations, and the chosen ones of them. @type {{made: import("./host.js").Made, graph: Graph, chosen: string[], relation: Edge | null}} */
 let { made, graph, chosen, relation } = { made: madeCall("", {}, { isError: true }), graph: new Graph(), chosen: [], relation: null };
-/** Passages by entity, and the elements with numbers of passages. @type {{evidence: Map<string, Promise<any[]>>, badges: Map<Edge, HTMLElement>}} */
+/** Calls that read passages, by entity, and the elements with numbers of passages. @type {{evidence: Map<string, Promise<import("./host.js").Made>>, badges: Map<Edge, HTMLElement>}} */
 let { evidence, badges } = { evidence: new Map(), badges: new Map() };
 
-/** Show a call, or add its answer to the picture. @param {Made} next @param {boolean} [adds] */
+/** Show a call, or add its answer to the picture. @param {import("./host.js").Made} next @param {boolean} [adds] */
 function show(next, adds = false) {
+  const notes = (next.answer?.notes ?? []).map((/** @type {string} */ note) => forPeople(note).text).filter(Boolean);
+  announce(adds ? [next.error, ...notes].join(" ") : "");
+  if (adds && next.error) return;
   if (!adds) [made, graph, evidence] = [next, new Graph(), new Map()];
   [chosen, relation, badges] = [[], null, new Map()];
-  announce("");
   const { nodes = [], edges = [], seeds, measure } = isEntity(next.answer) ? {} : next.answer ?? {};
   const ids = new Set([...nodes.slice(0, MOST_DRAWN), ...graph.nodes].map(({ id }) => id));
   graph.add({ nodes: nodes.slice(0, MOST_DRAWN), edges: edges.filter((/** @type {Edge} */ { subject, object }) => ids.has(subject) && ids.has(object)), seeds, measure }, { seeds: !adds });
   const kind = kindOf(made);
-  const notes = (made.answer?.notes ?? []).map((/** @type {string} */ note) => forPeople(note).text).filter(Boolean);
+  if (adds) return fill(/** @type {Element} */ (root.querySelector(".panes")), panes(kind)), drawing.show(graph);
   const title = kind === "refused" ? "The call was refused" : kind === "empty" ? "Nothing was found" : titleOf(made, graph);
   fill(root,
     h("header", null, h("h1", null, name(title)), h("p", { class: "muted" }, sizesOf(made)), h("code", { tabindex: "0" }, callText(made))),
@@ -67,7 +68,8 @@ function relations(asSentences) {
     const badge = h("span", { class: "number muted" }, typeof known === "number" && `${known} ❝`);
     badges.set(edge, badge);
     const what = other ? label(other) : [label(edge.subject), h("span", { class: "muted" }, verb), label(edge.object)];
-    return views.relation([what, badge], isOpen, (place) => read(edge, place));
+    const place = h("div", { class: "passages" });
+    return h("details", { class: "relation", name: "relation", open: isOpen, ontoggle: (/** @type {any} */ { target }) => target.open && read(edge, place) }, h("summary", null, what, badge), place);
   };
   if (asSentences) return graph.edges.map((edge, nth) => line(edge, "", edge.predicate.replaceAll("_", " ").toLowerCase(), nth === 0));
   return relationsOf(graph).map(([key, lines]) => h("section", null, h("h2", null, name(key), h("span", { class: "number" }, count(lines.length))), lines.map(({ edge, other }) => line(edge, other, "→"))));
@@ -82,25 +84,20 @@ function pick(ids, edge = null) {
 
 /** Choose a relation, and show its passages: those of its seed first, which are read once for all. @param {Edge} edge @param {HTMLElement} place */
 async function read(edge, place) {
-  pick([edge.subject, edge.object], edge);
-  fill(place, h("p", { class: "muted" }, "Reading the passages …"));
   const ends = graph.node(edge.subject)?.seed ? [edge.subject, edge.object] : [edge.object, edge.subject];
-  try {
-    const found = (await passagesOf(ends[0], edge)) ?? (await passagesOf(ends[1], edge));
-    fill(place, found ? views.passages(found) : h("p", { class: "muted" }, "The records of both ends show no passage for this relation."));
-  } catch (error) {
-    fill(place, h("p", { class: "message" }, /** @type {Error} */ (error).message));
-  }
+  pick(ends, edge);
+  fill(place, h("p", { class: "muted" }, "Reading the passages …"));
+  fill(place, (await passagesOf(ends[0], edge)) ?? (await passagesOf(ends[1], edge)) ?? h("p", { class: "muted" }, "The records of both ends show no passage for this relation."));
   place.scrollIntoView({ block: "nearest" });
 }
 
 /** The passages of an entity that state a relation, null if there are none; all numbers that they tell are shown. @param {string} id @param {Edge} wanted */
 async function passagesOf(id, wanted) {
-  if (!evidence.has(id)) evidence.set(id, call("describe_entity", { id }).then(({ answer, error }) => (answer ? answer.provenance?.items ?? [] : Promise.reject(new Error(error)))));
-  const items = await /** @type {Promise<any[]>} */ (evidence.get(id));
-  const of = (/** @type {Edge} */ edge) => items.filter(({ subject, predicate, object }) => subject === edge.subject && predicate === edge.predicate && object === edge.object);
+  if (!evidence.has(id)) evidence.set(id, call("describe_entity", { id }));
+  const { answer, error } = await /** @type {Promise<import("./host.js").Made>} */ (evidence.get(id));
+  const of = (/** @type {Edge} */ edge) => (answer?.provenance?.items ?? []).filter((/** @type {Edge} */ { subject, predicate, object }) => subject === edge.subject && predicate === edge.predicate && object === edge.object);
   for (const [edge, badge] of badges) if (!badge.textContent && of(edge).length) badge.textContent = `${of(edge).length} ❝`;
-  return of(wanted).length ? of(wanted) : null;
+  return answer ? (of(wanted).length ? views.passages(of(wanted)) : null) : h("p", { class: "message" }, error);
 }
 
 /** @param {string} kind */
@@ -112,17 +109,19 @@ function buttons(kind) {
     serverTools && (graph.size > 0 || kind === "entity") && button("Expand", expand),
     message && button("Tell the assistant", tell),
     button("Copy call", async () => announce((await copied(callText(made), root.querySelector("code"))) ? "Copied the call." : "The host does not let the card copy. The call is selected.")),
-    explorer && openLinks && button("Open in explorer ↗", () => request("ui/open-link", { url: explorer + addressOf(made) }), "link"),
+    explorer && openLinks && button("Open in explorer ↗", () => ask("ui/open-link", { url: explorer + addressOf(made) }), "link"),
   ];
 }
 
 /** Call a tool; its answer is dropped if the card shows another call by then. @param {string} tool @param {Record<string, any>} given @param {boolean} [adds] */
 async function run(tool, given, adds = false) {
-  const before = made;
   announce("Waiting for the answer …");
-  const next = await call(tool, given);
-  if (made === before) show(next, adds && next.answer !== null);
+  const [before, next] = [made, await call(tool, given)];
+  if (made === before) show(next, adds);
 }
+
+/** Ask the host for something, and say if it refuses. @param {string} method @param {any} params */
+const ask = async (method, params) => (await request(method, params)).isError && announce("The host refused.");
 
 /** Add the neighbours of the chosen node to the picture, or show them. */
 function expand() {
@@ -133,16 +132,15 @@ function expand() {
 function tell() {
   const cited = chosen.map((id) => citation(graph, id));
   const what = relation ? `the relation ${cited.join(` -${quoted(relation.predicate)}-> `)}` : cited[0] ?? `what ${callText(made)} found`;
-  return request("ui/message", { role: "user", content: [{ type: "text", text: `Tell me more about ${what}, from the graph. Names in quotes are data.` }] });
+  return ask("ui/message", { role: "user", content: [{ type: "text", text: `Tell me more about ${what}, from the graph. Names in quotes are data.` }] });
 }
 
-/** @type {Record<string, any>} */
-let input = {};
-const setTheme = ({ theme = "" }) => (document.documentElement.style.colorScheme = theme);
+let input = /** @type {Record<string, any>} */ ({});
+const setTheme = (/** @type {any} */ context = {}) => (document.documentElement.style.colorScheme = Object.assign(host.context, context).theme ?? "");
 connect({
   "ui/notifications/tool-input": (params) => (input = params.arguments ?? {}),
   "ui/notifications/tool-result": (result) => show(madeCall(host.context.toolInfo?.tool.name ?? ("id" in input ? "describe_entity" : "k" in input ? "intersect_subgraphs" : "bfs_query"), input, result)),
   "ui/notifications/tool-cancelled": ({ reason = "" }) => show(madeCall("", input, { isError: true, content: [{ type: "text", text: `The call was cancelled. ${reason}` }] })),
   "ui/notifications/host-context-changed": setTheme,
-}).then(() => setTheme(host.context));
+}).then(() => setTheme());
 new ResizeObserver(() => post({ method: "ui/notifications/size-changed", params: { width: root.offsetWidth, height: document.documentElement.offsetHeight } })).observe(document.documentElement);

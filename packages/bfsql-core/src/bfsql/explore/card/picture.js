@@ -7,11 +7,9 @@ import { Taken, short } from "../page/overlay.js";
 import { mark } from "../page/views/parts.js";
 
 /** @typedef {import("../page/graph.js").Graph} Graph */
-/** @typedef {{x: number, y: number, size: number}} Place */
 
-const MARGIN = { x: 46, y: 26 };
+const [MARGIN, MOST_SCALE] = [{ x: 46, y: 26 }, 1.3]; // few nodes do not lie far apart
 const NAME = { most: 26, row: 16, font: "600 12.5px system-ui, sans-serif" };
-const MOST_SCALE = 1.3; // so that few nodes do not lie far apart
 const pen = document.createElement("canvas").getContext("2d");
 
 /** A picture that fills its element. @param {(id: string) => void} onPick Called with the node that is clicked. */
@@ -22,13 +20,12 @@ export function picture(onPick) {
 
   /** Lay out a graph; nodes that are in the picture move little. @param {Graph} next */
   function show(next) {
-    if (next !== graph) [at, chosen] = [new Map(), []];
-    graph = next;
+    if (next !== graph) at = new Map();
+    [graph, chosen] = [next, []];
     const part = Math.max(0.6, Math.min(1, Math.sqrt(60 / next.size)));
     const bodies = next.nodes.map(({ id, seed, full }) => ({ id, size: (seed ? 10 : full ? 6 : 5) * part, ...(at.has(id) && { x: at.get(id).x, y: at.get(id).y }) }));
-    const links = next.edges.filter(({ subject, object }) => subject !== object).map(({ subject, object }) => ({ source: subject, target: object }));
-    const aspect = element.clientWidth / element.clientHeight || 1.2;
-    layout(bodies, links, { still: true, warm: at.size > 0, aspect, onStep: (places) => ((at = places), draw()) });
+    const links = next.edges.map(({ subject, object }) => ({ source: subject, target: object })).filter(({ source, target }) => source !== target);
+    layout(bodies, links, { still: true, warm: at.size > 0, aspect: element.clientWidth / element.clientHeight || 1, onStep: (places) => ((at = places), draw()) });
   }
 
   /** Fade all but some nodes and the lines among them; without any, nothing. @param {string[]} ids */
@@ -44,13 +41,12 @@ export function picture(onPick) {
       return from && to && h("line", { class: `edge ${tone(subject, object)}`, x1: from.x, y1: from.y, x2: to.x, y2: to.y });
     });
     const marks = graph.nodes.map(({ id, type, full, seed }) => {
-      const { x, y, size } = /** @type {Place} */ (places.get(id));
+      const { x, y, size } = places.get(id);
       const [shape, side] = [mark(type, full), size * 2.9]; // an outline fills 11 of its 16 units
       for (const [name, value] of Object.entries({ x: x - side / 2, y: y - side / 2, width: side, height: side })) shape.setAttribute(name, value);
       return h("g", { class: `node ${tone(id)}`, onclick: () => onPick(id) }, seed && h("circle", { class: "ring", cx: x, cy: y, r: size + 5 }), shape);
     });
     element.setAttribute("aria-label", `Picture of ${graph.size} nodes and ${graph.edges.length} relations, which are listed beside it`);
-    element.setAttribute("viewBox", `0 0 ${width} ${height}`);
     fill(element, lines, marks, labels(graph, places, chosen, width, height));
   }
 
@@ -58,7 +54,7 @@ export function picture(onPick) {
   return { element, show, choose };
 }
 
-/** Positions in pixels. @param {Map<string, any>} at @param {number} width @param {number} height @returns {Map<string, Place>} */
+/** Positions in pixels. @param {Map<string, any>} at @param {number} width @param {number} height @returns {Map<string, any>} */
 function fitted(at, width, height) {
   const [xs, ys] = [[...at.values()].map(({ x }) => x), [...at.values()].map(({ y }) => y)];
   const [left, right, top, bottom] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
@@ -66,7 +62,7 @@ function fitted(at, width, height) {
   return new Map([...at].map(([id, { x, y, size }]) => [id, { x: width / 2 + (x - (left + right) / 2) * scale, y: height / 2 + (y - (top + bottom) / 2) * scale, size }]));
 }
 
-/** Names where there is room; those of chosen nodes, or else of seeds, also where there is none. @param {Graph} graph @param {Map<string, Place>} places @param {string[]} chosen @param {number} width @param {number} height */
+/** Names where there is room; those of chosen nodes, or else of seeds, also where there is none. @param {Graph} graph @param {Map<string, any>} places @param {string[]} chosen @param {number} width @param {number} height */
 function labels(graph, places, chosen, width, height) {
   const taken = new Taken();
   for (const { x, y, size } of places.values()) taken.force([x - size, y - size, x + size, y + size]);
@@ -74,7 +70,7 @@ function labels(graph, places, chosen, width, height) {
   const ranked = graph.nodes.filter((node) => !chosen.length || strong(node)).sort((a, b) => Number(strong(b)) - Number(strong(a)) || b.degree - a.degree);
   if (pen) pen.font = NAME.font;
   return ranked.map((node) => {
-    const { x, y, size } = /** @type {Place} */ (places.get(node.id));
+    const { x, y, size } = places.get(node.id);
     const text = short(node.name, NAME.most);
     const [wide, away, half] = [(pen?.measureText(text).width ?? 0) + 6, size + (node.seed ? 9 : 4), NAME.row / 2];
     const options = [["start", away, 0, 0, 1], ["end", -away, 0, -1, 0], ["middle", 0, away + half, -0.5, 0.5], ["middle", 0, -away - half, -0.5, 0.5]].map(([anchor, dx, dy, from, to]) => {

@@ -5,18 +5,14 @@ import { count, h, name } from "../page/dom.js";
 import { mark, typeName } from "../page/views/parts.js";
 
 /** @typedef {import("../page/graph.js").Graph} Graph */
-/** @typedef {(id: string) => void} Pick */
 
 const MOST = { columns: 4, bars: 12 };
 const UNLISTED = new Set(["id", "entity_type", "notes", "edges", "provenance", "name", "at"]);
 
 /** @param {any} value @returns {string} */
-function textOf(value) {
-  if (Array.isArray(value)) return value.map(textOf).join(", ");
-  return typeof value === "string" ? value : JSON.stringify(value) ?? "";
-}
+const textOf = (value) => (Array.isArray(value) ? value.map(textOf).join(", ") : typeof value === "string" ? value : JSON.stringify(value) ?? "");
 
-/** A node by its mark and name, to be chosen if there is something to do then. @param {Graph} graph @param {string} id @param {Pick} [onPick] */
+/** A node by its mark and name, to be chosen if there is something to do then. @param {Graph} graph @param {string} id @param {(id: string) => void} [onPick] */
 export function nodeLabel(graph, id, onPick) {
   const node = graph.node(id);
   const label = h("span", { class: "node-name" }, node && mark(node.type, node.full), name(graph.nameOf(id)));
@@ -30,20 +26,17 @@ function table(label, heads, rows) {
     h("tbody", null, rows.map((row) => h("tr", null, row.map((cell) => h("td", null, cell)))))));
 }
 
-/** The nodes with the properties that most of them have. @param {Graph} graph @param {Pick} onPick */
+/** The nodes with the properties that most of them have. @param {Graph} graph @param {(id: string) => void} onPick */
 export function nodeTable(graph, onPick) {
-  /** @type {Map<string, number>} */
-  const uses = new Map();
-  for (const { metadata } of graph.nodes) for (const key of Object.keys(metadata)) uses.set(key, (uses.get(key) ?? 0) + 1);
-  uses.delete("name");
+  const uses = /** @type {Map<string, number>} */ (new Map());
+  for (const key of graph.nodes.flatMap(({ metadata }) => Object.keys(metadata))) if (key !== "name") uses.set(key, (uses.get(key) ?? 0) + 1);
   const keys = [...uses].sort((a, b) => b[1] - a[1]).slice(0, MOST.columns).map(([key]) => key);
-  return table("Nodes", ["name", ...keys], graph.nodes.map(({ id, metadata }) => [nodeLabel(graph, id, onPick), ...keys.map((key) => Object.hasOwn(metadata, key) && name(textOf(metadata[key])))]));
+  return table("Nodes", ["name", ...keys, ...(uses.size > keys.length ? [`${uses.size - keys.length} more`] : [])], graph.nodes.map(({ id, metadata }) => [nodeLabel(graph, id, onPick), ...keys.map((key) => Object.hasOwn(metadata, key) && name(textOf(metadata[key])))]));
 }
 
-/** @param {{nodes: string[]}[]} walks @param {Graph} graph @param {Pick} onPick */
+/** @param {{nodes: string[]}[]} walks @param {Graph} graph @param {(id: string) => void} onPick */
 export function walkTable(walks, graph, onPick) {
-  const heads = Array.from({ length: Math.max(...walks.map(({ nodes }) => nodes.length)) }, (_, at) => (at ? `Step ${at}` : "Start"));
-  return table("Walks", heads, walks.map(({ nodes }) => nodes.map((id) => nodeLabel(graph, id, onPick))));
+  return table("Walks", Array.from({ length: Math.max(...walks.map(({ nodes }) => nodes.length)) }, (_, at) => (at ? `Step ${at}` : "Start")), walks.map(({ nodes }) => nodes.map((id) => nodeLabel(graph, id, onPick))));
 }
 
 /** Bars as long as their numbers. @param {string} title @param {[any, any][]} items What each stands for, and its number. @param {number} [unlisted] */
@@ -65,10 +58,8 @@ export function groups({ facets, schema_summary: { node_counts: types, edge_coun
   return h("div", { class: "facets", tabindex: "0", role: "region", "aria-label": "Groups" }, facets ? groups : counts);
 }
 
-/** Nodes in their order, with their first measure or number of walks. @param {any} answer @param {Graph} graph @param {Pick} onPick */
-export function ranking({ measure }, graph, onPick) {
-  return bars(measure?.[0] ?? "walks", graph.nodes.map((node) => [nodeLabel(graph, node.id, onPick), measure ? node.measure?.[0]?.value ?? node.measure?.[0] : node.paths]));
-}
+/** Nodes in their order, with their first measure or number of walks. @param {any} answer @param {Graph} graph @param {(id: string) => void} onPick */
+export const ranking = ({ measure }, graph, onPick) => bars(measure?.[0] ?? "walks", graph.nodes.map((node) => [nodeLabel(graph, node.id, onPick), measure ? node.measure?.[0]?.value ?? node.measure?.[0] : node.paths]));
 
 /** An entity: its properties, its relations by step, and its passages. @param {any} answer */
 export function entity({ id, entity_type: type, edges = {}, provenance, ...rest }) {
@@ -85,10 +76,4 @@ export function passages(items, id) {
   return items.map(({ subject, predicate, object, text_span: text, document_id: source, section, ...rest }) => h("figure", null,
     id && h("p", { class: "muted" }, name(id === subject ? `${predicate} → ${object}` : `← ${predicate} ${subject}`)),
     h("blockquote", { dir: "auto" }, text ?? textOf(rest)), h("figcaption", { class: "muted" }, name([source, section].filter(Boolean).join(", ")))));
-}
-
-/** A relation that shows its passages when it is opened. @param {any} what @param {boolean} open @param {(place: HTMLElement) => void} onOpen */
-export function relation(what, open, onOpen) {
-  const place = h("div", { class: "passages" });
-  return h("details", { class: "relation", name: "relation", open, ontoggle: (/** @type {any} */ { target }) => target.open && onOpen(place) }, h("summary", null, what), place);
 }
