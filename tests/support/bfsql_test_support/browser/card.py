@@ -66,12 +66,7 @@ class Host:
         return result
 
     async def received(self, what: str, least: int) -> list[Any]:
-        """What the card sent to the host, as soon as so many are there.
-
-        Args:
-            what: `messages`, `links` or `sizes`.
-            least: The number to wait for.
-        """
+        """The `messages`, `links` or `sizes` that the card sent, as soon as so many are there."""
         await self.page.wait_for_function(f"{what}.length >= {least}")
         return list(await self.page.evaluate(what))
 

@@ -109,7 +109,12 @@ def drawn_document(tool: str, answer: Answer) -> Document | None:
     if more := len(document["edges"]) - len(kept):
         document["edges"], left_out["edges"] = kept, more
     if facets := document.get("facets"):
-        document["facets"] = {
-            key: one | {"values": one["values"][:MOST_DRAWN]} for key, one in facets.items()
-        }
+        document["facets"] = {key: _drawn_facet(one) for key, one in facets.items()}
     return document | ({"left_out": left_out} if left_out else {})
+
+
+def _drawn_facet(facet: Document) -> Document:
+    values, others = facet["values"], facet.get("other_values", 0)
+    if (more := len(values) - MOST_DRAWN) <= 0:
+        return facet
+    return facet | {"values": values[:MOST_DRAWN], "other_values": others + more}

@@ -11,8 +11,7 @@ import { format, parse } from "../page/state.js";
 /** @typedef {import("../page/graph.js").Graph} Graph */
 /** @typedef {{edge: import("../page/graph.js").Edge, other: string}} Line A relation; `other` is its end that is not the seed, empty if there is no such end. */
 
-/** The nodes that are drawn (`server/apps.py`); and the arguments without which an empty answer may have some. */
-export const MOST_DRAWN = 300;
+export const MOST_DRAWN = 300; // nodes and walks, and four times as many relations (`server/apps.py`)
 const NARROWING = ["where", "exclude_node_types", "node_types", "min_mentions", "predicates", "at"];
 
 /** Whether an answer is a record, whose properties may have any name. @param {any} answer */
@@ -58,11 +57,12 @@ export function titleOf({ arguments: given, answer, answer: { seeds, name, id } 
   return names.slice(0, 3).join(", ") + (seeds.length > 3 ? ` and ${seeds.length - 3} more` : "") + (given.to?.length ? ` to ${[given.to].flat().join(", ")}` : "");
 }
 
-/** How much there is, and how much of it is not drawn. @param {Made} made */
-export function sizesOf({ answer, bytes }) {
-  const { nodes, node_count: n, shown_count: shown = n, walk_count: walks, edge_count: edges, left_out: left } = isEntity(answer) ? {} : answer ?? {};
-  const undrawn = nodes && (left?.nodes ?? 0) + Math.max(0, nodes.length - MOST_DRAWN);
-  const counts = nodes ? [walks === undefined ? plural(shown, "node") : plural(walks, "walk"), edges && plural(edges, "relation"), undrawn && `${plural(undrawn, "node")} not drawn`] : [];
+/** How much there is, and how much of it is not drawn. @param {Made} made @param {Graph} graph */
+export function sizesOf({ answer, bytes }, graph) {
+  const { node_count: n, shown_count: shown = n, walk_count: walks, edge_count: edges, left_out: left } = isEntity(answer) ? {} : answer ?? {};
+  const drawn = /** @type {[string, string, number][]} */ ([["nodes", "node", graph.size], ["edges", "relation", graph.edges.length], ["walks", "walk", MOST_DRAWN]]);
+  const undrawn = drawn.map(([key, noun, most]) => ({ noun, more: (left?.[key] ?? 0) + (answer?.[key]?.length ?? 0) - most })).filter(({ more }) => more > 0);
+  const counts = n === undefined ? [] : [walks === undefined ? plural(shown, "node") : plural(walks, "walk"), edges && plural(edges, "relation"), ...undrawn.map(({ more, noun }) => `${plural(more, noun)} not drawn`)];
   return [...counts, plural(Math.ceil(bytes / 3), "token")].filter(Boolean).join(" · ");
 }
 

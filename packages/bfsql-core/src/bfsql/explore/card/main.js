@@ -31,12 +31,12 @@ function show(next, adds = false) {
   [chosen, relation, badges] = [[], null, new Map()];
   const { nodes = [], edges = [], seeds, measure } = isEntity(next.answer) ? {} : next.answer ?? {};
   const ids = new Set([...nodes.slice(0, MOST_DRAWN), ...graph.nodes].map(({ id }) => id));
-  graph.add({ nodes: nodes.slice(0, MOST_DRAWN), edges: edges.filter((/** @type {Edge} */ { subject, object }) => ids.has(subject) && ids.has(object)), seeds, measure }, { seeds: !adds });
+  graph.add({ nodes: nodes.slice(0, MOST_DRAWN), edges: edges.filter((/** @type {Edge} */ { subject, object }) => ids.has(subject) && ids.has(object)).slice(0, 4 * MOST_DRAWN), seeds, measure }, { seeds: !adds });
   const kind = kindOf(made);
   if (adds) return fill(/** @type {Element} */ (root.querySelector(".panes")), panes(kind)), drawing.show(graph);
   const title = kind === "refused" ? "The call was refused" : kind === "empty" ? "Nothing was found" : titleOf(made, graph);
   fill(root,
-    h("header", null, h("h1", null, name(title)), h("p", { class: "muted" }, sizesOf(made)), h("code", { tabindex: "0" }, callText(made))),
+    h("header", null, h("h1", null, name(title)), h("p", { class: "muted" }, sizesOf(made, graph)), h("code", { tabindex: "0" }, callText(made))),
     made.error && h("p", { class: "message", dir: "auto" }, made.error),
     notes.length > 0 && h("details", { class: "notes", open: kind === "empty" }, h("summary", null, plural(notes.length, "note")), h("ul", null, notes.map((/** @type {string} */ note) => h("li", { dir: "auto" }, note)))),
     h("div", { class: `panes ${kind}` }, panes(kind)),
@@ -85,7 +85,7 @@ function pick(ids, edge = null) {
 /** Choose a relation, and show its passages: those of its seed first, which are read once for all. @param {Edge} edge @param {HTMLElement} place */
 async function read(edge, place) {
   const ends = graph.node(edge.subject)?.seed ? [edge.subject, edge.object] : [edge.object, edge.subject];
-  pick(ends, edge);
+  pick([edge.subject, edge.object], edge);
   fill(place, h("p", { class: "muted" }, "Reading the passages …"));
   fill(place, (await passagesOf(ends[0], edge)) ?? (await passagesOf(ends[1], edge)) ?? h("p", { class: "muted" }, "The records of both ends show no passage for this relation."));
   place.scrollIntoView({ block: "nearest" });
