@@ -96,7 +96,7 @@ async def test_nothing_is_announced_that_is_not_there(server, era):
         able = client.server_capabilities
     assert able.tools is not None
     assert able.prompts is None
-    assert able.resources is None
+    assert able.resources is not None  # the card, for those who show it
 
 
 async def test_without_structured_content_no_output_schema_is_published(films):

@@ -52,7 +52,7 @@ class Passage:
             self._parts[_PLACE_OF_CONTENT] = answer.content_text.encode()
         self._parts[_PLACE_OF_TEXT] = to_json(answer.text)
         return _result(
-            (_MARK, *answer.blocks[1:]), _CONTENT if structured else None, drawn and _DRAWN
+            (_MARK, *answer.blocks[1:]), _CONTENT if structured else None, _DRAWN if drawn else None
         )
 
     def whole(self, message: bytes) -> bytes:
