@@ -170,24 +170,25 @@ class BfsqlServer(Server[LiveGraph]):
     ) -> None:
         """Serve one connection until the client leaves.
 
-        The SDK fixes the handshake's instructions before the lifespan begins;
+        The SDK fixes the handshake's instructions and abilities before the lifespan begins;
         here they are read when the graph is open.
 
         Args:
             read_stream: Messages from the client.
             write_stream: Messages to the client.
-            initialization_options: Content of the handshake except for the instructions; None for
-                the server's own.
+            initialization_options: Content of the handshake except for instructions and abilities;
+                None for the server's own.
             raise_exceptions: Whether an exception ends the connection, for tests.
         """
         async with self.lifespan(self) as live:
-            options = initialization_options or self.create_initialization_options()
+            own = self.create_initialization_options()
+            known = {"instructions": own.instructions, "capabilities": own.capabilities}
             await serve_dual_era_loop(
                 self,
                 read_stream,
                 write_stream,
                 lifespan_state=live,
-                init_options=options.model_copy(update={"instructions": self.instructions}),
+                init_options=(initialization_options or own).model_copy(update=known),
                 raise_exceptions=raise_exceptions,
             )
 
