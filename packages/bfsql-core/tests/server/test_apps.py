@@ -86,6 +86,21 @@ async def test_the_document_for_the_card_is_the_answer_in_json(films, tool, argu
     assert drawn == wanted
 
 
+async def test_beside_a_picture_nodes_have_their_names_and_edges_their_numbers_of_passages():
+    film = NodeRecord("f", "Film", {"name": "Alien", "year": 1979})
+    cast = EdgeRecord("p", "ACTED_IN", "f", {"role": "Ripley", "evidence_count": 2})
+    graph = MemoryBackend([film, NodeRecord("p", "Person", {"born": 1949}), cast])
+    async with client(create_server(graph, limits=Limits(answer_format="lines"))) as host:
+        picture, facets, whole = [
+            (await host.call_tool("bfs_query", {"seeds": seeds, **more})).meta[apps.ANSWER]
+            for seeds, more in ((["f"], {}), (["f"], {"facets": ["year"]}), (["Film:*"], {}))
+        ]
+    assert [node["metadata"] for node in picture["nodes"]] == [{"name": "Alien"}, {}]
+    assert [edge["metadata"] for edge in picture["edges"]] == [{"evidence_count": 2}]
+    for table in (facets, whole):
+        assert table["nodes"][0]["metadata"] == film.metadata
+
+
 async def test_a_large_answer_is_cut_to_what_is_drawn_and_says_how_much_is_not():
     people = [NodeRecord(f"p:{n}", "Person", {"name": f"P {n}"}) for n in range(1_000)]
     knows = [EdgeRecord(f"p:{n}", "KNOWS", f"p:{(7 * n + 1) % 1_000}") for n in range(1_000)]

@@ -92,8 +92,9 @@ def _card() -> str:
 def drawn_document(tool: str, answer: Answer) -> Document | None:
     """The document of an answer in lines, without what the card has no room for.
 
-    `left_out` has the numbers. None for an answer in JSON, which the card reads as it is, and of a
-    tool without a picture.
+    `left_out` has the numbers. Properties are for tables of nodes; beside a picture, walks and a
+    ranking the card shows names and numbers of passages. None for an answer in JSON, which the card
+    reads as it is, and of a tool without a picture.
     """
     if answer.is_json or tool not in _TOOLS:
         return None
@@ -105,12 +106,20 @@ def drawn_document(tool: str, answer: Answer) -> Document | None:
             document[name], left_out[name] = document[name][:MOST_DRAWN], more
     ids = {node["id"] for node in document["nodes"]}
     edges = [e for e in document["edges"] if e["subject"] in ids and e["object"] in ids]
-    kept = edges[: 4 * MOST_DRAWN]
-    if more := len(document["edges"]) - len(kept):
-        document["edges"], left_out["edges"] = kept, more
+    if more := len(document["edges"]) - len(edges := edges[: 4 * MOST_DRAWN]):
+        left_out["edges"] = more
+    document["edges"] = [_with_only("evidence_count", one) for one in edges]
     if facets := document.get("facets"):
         document["facets"] = {key: _drawn_facet(one) for key, one in facets.items()}
+    elif edges or document.keys() & {"walks", "shown_count"}:
+        document["nodes"] = [_with_only("name", one) for one in document["nodes"]]
     return document | ({"left_out": left_out} if left_out else {})
+
+
+def _with_only(key: str, record: Document) -> Document:
+    if (own := record.get("metadata")) is None:
+        return record
+    return record | {"metadata": {name: own[name] for name in own if name == key}}
 
 
 def _drawn_facet(facet: Document) -> Document:

@@ -63,20 +63,9 @@ class Passage:
 
 
 def result_of(
-    ctx: ServerRequestContext[Any, Any],
-    answer: Answer,
-    *,
-    structured: bool,
-    drawn: Document | None = None,
+    ctx: ServerRequestContext[Any, Any], answer: Answer, *, structured: bool, drawn: Document | None
 ) -> CallToolResult:
-    """The result of a call, with marks if its transport replaces them.
-
-    Args:
-        ctx: The request.
-        answer: The answer of the call.
-        structured: Whether the result has structured content.
-        drawn: The document for the card, in the result's `_meta`; None for no document.
-    """
+    """The result of a call, with marks if its transport replaces them; `drawn` is for `_meta`."""
     passage = scope_of(ctx).get(_SCOPE, ctx.request)
     if isinstance(passage, Passage):
         return passage.result(answer, structured=structured, drawn=drawn)
