@@ -22,10 +22,14 @@ NPM_PACKAGES = {
     "@modelcontextprotocol/inspector": "2.12.0",
     "@modelcontextprotocol/conformance": "0.1.16",
     "@anthropic-ai/mcpb": "2.1.2",
+    "@modelcontextprotocol/client": "2.4.0",
+    "@modelcontextprotocol/ext-apps": "2.0.4",
     "@gleanwork/mcp-config-schema": "5.2.0",
     "axe-core": "4.14.1",
     "blns": "2.0.4",
+    "esbuild": "0.28.2",
     "typescript": "5.9.3",
+    "zod": "4.6.7",
 }
 
 

@@ -22,7 +22,7 @@ MEANT_FOR_ANY_SERVER = {
 }
 """Scenarios that prove something even if a server lacks the runner's own fixtures."""
 
-PROVE_NOTHING = {"tools-call-simple-text", "tools-call-error"}
+PROVE_NOTHING = {"tools-call-simple-text", "tools-call-error", "resources-list"}
 """Scenarios that any server passes."""
 
 TOOL_IS_ERROR = 5

@@ -11,10 +11,17 @@ import pytest
 import bfsql
 from bfsql.call import AnswerFormat, Caller
 from bfsql.explore.record import Recorder
+from bfsql_test_support.browser.card import HOST, bundle
 from bfsql_test_support.browser.fixtures import axe, browser, common_page, tab, visit
 from bfsql_test_support.servers.serve_process import Served, exploring
 
 __all__ = ["axe", "browser", "common_page", "tab", "visit"]
+
+
+@pytest.fixture(scope="session")
+def host_script(node_programs: Any) -> str:
+    """The script of a host of MCP Apps."""
+    return bundle(node_programs, HOST)
 
 
 @pytest.fixture(scope="session")

@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -12,9 +13,10 @@ from playwright.async_api import expect
 
 from bfsql.models import EdgeRecord, EvidenceRecord, NodeRecord
 from bfsql_sqlite import SqliteSettings, load_graph
-from bfsql_test_support.browser.chromium import Visit
+from bfsql_test_support.browser.card import hosting
+from bfsql_test_support.browser.chromium import Visit, visiting
 from bfsql_test_support.depth import THOROUGH
-from bfsql_test_support.servers.serve_process import Served, exploring
+from bfsql_test_support.servers.serve_process import Served, exploring, serving
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -63,13 +65,19 @@ def texts(node_programs: Any) -> list[str]:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def hostile(texts: list[str], tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """`bfsql explore` over the graph of these texts, with a hostile description."""
+async def hostile_db(texts: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The graph of these texts in the embedded store."""
     path = tmp_path_factory.mktemp("hostile") / "graph.db"
     await load_graph(SqliteSettings(path=path), records(texts))
+    return path
+
+
+@pytest.fixture(scope="module")
+def hostile(hostile_db: Path) -> Iterator[Served]:
+    """`bfsql explore` over the graph of these texts, with a hostile description."""
     description = "<img src=x onerror=alert(1)> <script>alert(1)</script>"
     env = {**os.environ, "BFSQL_GRAPH_DESCRIPTION": description, "BFSQL_MAX_TOKENS": "0"}
-    with exploring(str(path), env=env) as served:
+    with exploring(str(hostile_db), env=env) as served:
         yield served
         assert not [line for line in served.log if "Traceback" in line]
 
@@ -136,3 +144,37 @@ async def test_no_text_of_a_graph_runs_in_the_views_of_its_entity(
             await visit.open(hostile.url, view="walk", seeds=text)
             await expect(visit.page.locator(".status")).to_contain_text("2 nodes, 1 edge")
         await harmless(visit, hostile)
+
+
+async def test_no_text_of_a_graph_runs_in_the_card(
+    browser: Any, hostile_db: Path, host_script: str, texts: list[str]
+) -> None:
+    with serving(str(hostile_db), "--max-tokens", "0", "--answer-format", "lines") as served:
+        async with visiting(browser) as visit:
+            host = await hosting(visit, served.url, host_script)
+            for tool, arguments in (
+                ("bfs_query", {"seeds": [ROOT], "limit": 1_000}),
+                ("bfs_query", {"seeds": [ROOT], "to": texts[:5]}),
+                ("bfs_query", {"seeds": [f"*[name={json.dumps(OWN[11])}]"], "facets": ["name"]}),
+                ("bfs_query", {"seeds": ["*:*"], "facets": ["name"], "limit": 300}),
+                ("bfs_query", {"seeds": [ROOT], "path": ["-->"], "show": "ends"}),
+                ("bfs_query", {"seeds": [ROOT], "path": ["-->"], "show": "walks"}),
+                ("bfs_query", {"seeds": ["<img src=x onerror=alert(1)>"], "where": texts[:9]}),
+                *(("describe_entity", {"id": text}) for text in (ROOT, *OWN[::WALKS])),
+            ):
+                await host.show(tool, arguments)
+                lines = host.card.locator(".relation summary")
+                for nth in range(0, min(await lines.count(), 60), 20):
+                    await lines.nth(nth).evaluate("line => line.parentElement.open || line.click()")
+                    await expect(host.card.locator(".relation[open] blockquote")).to_be_visible()
+                elements = (
+                    "main :is(a, script, style, iframe, img, object, embed, form, base, meta)"
+                )
+                await expect(host.card.locator(elements)).to_have_count(0)
+                handlers = (
+                    "all => all.flatMap(e => e.getAttributeNames()).filter(n => /^on/.test(n))"
+                )
+                assert await host.card.locator("*").evaluate_all(handlers) == []
+            await host.card.get_by_role("button", name="Tell the assistant").click()
+            await host.received("messages", 1)
+            assert all(request.startswith(served.url) for request in visit.requests)

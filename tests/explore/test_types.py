@@ -3,6 +3,8 @@
 from importlib.resources import files
 from typing import Any
 
+import pytest
+
 OPTIONS = (
     *("--noEmit", "--allowJs", "--checkJs", "--strict"),
     *("--target", "es2022", "--module", "es2022", "--moduleResolution", "bundler"),
@@ -10,7 +12,8 @@ OPTIONS = (
 )
 
 
-def test_the_modules_of_the_page_have_no_type_errors(node_programs: Any) -> None:
-    main = files("bfsql.explore") / "page" / "main.js"
+@pytest.mark.parametrize("folder", ["page", "card"])
+def test_the_modules_have_no_type_errors(node_programs: Any, folder: str) -> None:
+    main = files("bfsql.explore") / folder / "main.js"
     checked = node_programs.run("typescript/bin/tsc", *OPTIONS, str(main))
     assert (checked.returncode, checked.stdout + checked.stderr) == (0, "")

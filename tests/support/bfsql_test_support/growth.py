@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import httpx2
 
 from bfsql import Limits, MemoryBackend, open_graph
-from bfsql.answers import clean, compact
+from bfsql.answers import Answer, clean, compact
 from bfsql.call import AnswerFormat
 from bfsql.errors import BfsqlError, did_you_mean
 from bfsql.masking import hide_secrets, is_secret_name, secrets_in
@@ -50,7 +50,7 @@ from bfsql.query.steps import StepReader
 from bfsql.query.vocabulary import Names, Schema, Vocabulary
 from bfsql.rest import application
 from bfsql.rest.handlers import _position
-from bfsql.server import messages
+from bfsql.server import apps, messages
 from bfsql.serving import logs
 from bfsql.settings import ServeSettings
 from bfsql.sources import open_source
@@ -457,6 +457,8 @@ REPLIES: dict[str, tuple[Callable[[int], Any], Callable[[Any], object]]] = {
     "query of the web API": (lambda n: {"method": "GET", "url": "/entities?" + "type=a&" * n}, WEB),
     "keys of a query of the web API": (lambda n: {"method": "GET", "url": "/entities?" + _joined("k#=1&", n)}, WEB),
     "arguments of MCP": (lambda n: json.dumps(message(1, "tools/call", {"name": "bfs_query", "arguments": {"seeds": [f"s{k}" for k in range(n)], **_own_keys(n)}})).encode(), messages.message),
+    "extensions of MCP": (lambda n: {"method": "initialize", "params": {"capabilities": {"extensions": {apps.EXTENSION: {"mimeTypes": [f"t{k}" for k in range(n)]}, **_own_keys(n)}}}}, messages.reduced),
+    "document for the card": (lambda n: Answer("lines", {"nodes": [{"id": k, "metadata": {"k": k}} for k in range(n)], "edges": [{"subject": k, "object": k // 2} for k in range(n)], "facets": {str(k): {"values": [["a", 1]]} for k in range(n)}}), lambda answer: apps.drawn_document("bfs_query", answer)),
     "set of Gremlin": (lambda n: {f"v{k}" for k in range(n)}, gremlin.from_driver),
     "properties of Gremlin": (lambda n: [[f"k{k % 99}", k, {"m": k}] for k in range(n)], gremlin.properties_of),
     "vertices of one id": (lambda n: [(f"T{k}", {f"k{k}": k, "name": str(k)}) for k in range(n)], lambda vertices: gremlin.node_metadata(vertices, (), ())),

@@ -15,7 +15,7 @@ from bfsql.settings import Level
 
 _OF_OTHER_SERVERS = (
     *("transport", "rest", "answer_format", "instructions", "stateless"),
-    *("structured_content", "max_sessions", "session_timeout"),
+    *("structured_content", "apps", "explorer", "max_sessions", "session_timeout"),
 )
 """Settings that this server ignores if they are in a file or the environment."""
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from bfsql.serving.live import GraphFactory, LiveConfiguration
 
-_OF_MCP: Sequence[str] = ("instructions", "stateless", "structured_content")
+_OF_MCP: Sequence[str] = ("instructions", "stateless", "structured_content", "apps", "explorer")
 _OF_REST: Sequence[str] = ("cors_origins", "max_age")
 _OF_HTTP: Sequence[str] = ("host", "port", "admin_port")
 

@@ -36,6 +36,7 @@ from bfsql.call import Caller
 from bfsql.errors import BfsqlError, ToolError
 from bfsql.graph import Backend, Graph, open_graph
 from bfsql.plugins.distributions import __version__
+from bfsql.server import apps
 from bfsql.server.messages import MAX_NAME
 from bfsql.server.passage import result_of, scope_of, with_passages
 from bfsql.server.resources import add_resources, sentence_of
@@ -149,6 +150,7 @@ class BfsqlServer(Server[LiveGraph]):
             on_subscriptions_listen=self._changes.listen,
         )
         add_resources(self, self._turn)
+        apps.add_card(self)
         self._open_live = open_live
         self._keeps_sessions = True
 
@@ -171,24 +173,25 @@ class BfsqlServer(Server[LiveGraph]):
     ) -> None:
         """Serve one connection until the client leaves.
 
-        The SDK fixes the handshake's instructions before the lifespan begins;
+        The SDK fixes the handshake's instructions and abilities before the lifespan begins;
         here they are read when the graph is open.
 
         Args:
             read_stream: Messages from the client.
             write_stream: Messages to the client.
-            initialization_options: Content of the handshake except for the instructions; None for
-                the server's own.
+            initialization_options: Content of the handshake except for instructions and abilities;
+                None for the server's own.
             raise_exceptions: Whether an exception ends the connection, for tests.
         """
         async with self.lifespan(self) as live:
-            options = initialization_options or self.create_initialization_options()
+            own = self.create_initialization_options()
+            known = {"instructions": own.instructions, "capabilities": own.capabilities}
             await serve_dual_era_loop(
                 self,
                 read_stream,
                 write_stream,
                 lifespan_state=live,
-                init_options=options.model_copy(update={"instructions": self.instructions}),
+                init_options=(initialization_options or own).model_copy(update=known),
                 raise_exceptions=raise_exceptions,
             )
 
@@ -222,6 +225,8 @@ class BfsqlServer(Server[LiveGraph]):
             self._keeps_sessions = not live.settings.stateless
             live.on_open(introduce)
             live.calls.on_stop(self._changes.close)
+            if live.settings.apps:
+                self.extensions[apps.EXTENSION] = {}
             try:
                 yield live
             finally:
@@ -243,7 +248,7 @@ class BfsqlServer(Server[LiveGraph]):
     ) -> ListToolsResult:
         tools = await self._tools(ctx.lifespan_context)
         self._changes.note(ctx, tools)
-        return ListToolsResult(tools=tools)
+        return ListToolsResult(tools=apps.with_card(tools) if apps.is_shown(ctx) else tools)
 
     async def _tools(self, live: LiveGraph) -> list[Tool]:
         async with live.graph() as graph:
@@ -259,7 +264,8 @@ class BfsqlServer(Server[LiveGraph]):
                 structured = _sends_content(ctx.lifespan_context, graph)
         except ToolError as error:
             return _refused(error)
-        return result_of(ctx, answer, structured=structured)
+        drawn = apps.drawn_document(params.name, answer) if apps.is_shown(ctx) else None
+        return result_of(ctx, answer, structured=structured, drawn=drawn)
 
     @asynccontextmanager
     async def _turn(

@@ -25,6 +25,8 @@ from mcp_types import (
 from pydantic import ValidationError
 from pydantic_core import from_json
 
+from bfsql.server import apps
+
 MAX_NAME = 200
 """Most characters of each text by which a client describes itself."""
 
@@ -95,6 +97,10 @@ def _reduced_description(description: dict[Any, Any], keys: tuple[str, str, str]
     if isinstance(present := description.get(capabilities), dict):
         named = (name for name in _CAPABILITIES if isinstance(present.get(name), dict))
         reduced[capabilities] = {name: {} for name in named}
+        match present:  # by which the card is shown
+            case {"extensions": {apps.EXTENSION: {"mimeTypes": [*types]}}}:
+                shown = {"mimeTypes": [apps.MIME_TYPE]} if apps.MIME_TYPE in types else {}
+                reduced[capabilities]["extensions"] = {apps.EXTENSION: shown}
     if isinstance(about := description.get(client), dict):
         texts = ((key, about.get(key)) for key in _CLIENT_TEXTS)
         reduced[client] = {key: text[:MAX_NAME] for key, text in texts if isinstance(text, str)}

@@ -18,14 +18,18 @@ from pydantic_core import to_json
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from bfsql.answers.write import Answer
+from bfsql.answers.clean import encode
+from bfsql.answers.write import Answer, Document
+from bfsql.server.apps import ANSWER
 from bfsql.tools.descriptions import FRAME
 
 _MARK = secrets.token_hex(16)
 """No client can know it, and so cannot have it in an answer."""
 
-_CONTENT = {_MARK: 0}
-_PLACE_OF_CONTENT = json.dumps(_CONTENT, separators=(",", ":")).encode()
+_CONTENT, _DRAWN = {_MARK: 0}, {_MARK: 1}
+_PLACE_OF_CONTENT, _PLACE_OF_DRAWN = (
+    json.dumps(mark, separators=(",", ":")).encode() for mark in (_CONTENT, _DRAWN)
+)
 _PLACE_OF_TEXT = json.dumps(_MARK).encode()
 
 _SCOPE = "bfsql.passage"
@@ -38,12 +42,18 @@ class Passage:
     def __init__(self) -> None:
         self._parts: dict[bytes, bytes] = {}
 
-    def result(self, answer: Answer, *, structured: bool) -> CallToolResult:
-        """The result of a call, with marks in place of the answer's text and content."""
-        self._parts = {_PLACE_OF_TEXT: to_json(answer.text)}
+    def result(
+        self, answer: Answer, *, structured: bool, drawn: Document | None = None
+    ) -> CallToolResult:
+        """The result of a call, with marks in place of the answer's text and documents."""
+        # The longer marks first: they contain that of the text.
+        self._parts = {} if drawn is None else {_PLACE_OF_DRAWN: encode(drawn)}
         if structured:
             self._parts[_PLACE_OF_CONTENT] = answer.content_text.encode()
-        return _result((_MARK, *answer.blocks[1:]), _CONTENT if structured else None)
+        self._parts[_PLACE_OF_TEXT] = to_json(answer.text)
+        return _result(
+            (_MARK, *answer.blocks[1:]), _CONTENT if structured else None, _DRAWN if drawn else None
+        )
 
     def whole(self, message: bytes) -> bytes:
         """A message to the client, with the answer in place of its marks."""
@@ -53,13 +63,13 @@ class Passage:
 
 
 def result_of(
-    ctx: ServerRequestContext[Any, Any], answer: Answer, *, structured: bool
+    ctx: ServerRequestContext[Any, Any], answer: Answer, *, structured: bool, drawn: Document | None
 ) -> CallToolResult:
-    """The result of a call, with marks if its transport replaces them."""
+    """The result of a call, with marks if its transport replaces them; `drawn` is for `_meta`."""
     passage = scope_of(ctx).get(_SCOPE, ctx.request)
     if isinstance(passage, Passage):
-        return passage.result(answer, structured=structured)
-    return _result(answer.blocks, answer.content if structured else None)
+        return passage.result(answer, structured=structured, drawn=drawn)
+    return _result(answer.blocks, answer.content if structured else None, drawn)
 
 
 def scope_of(ctx: ServerRequestContext[Any, Any]) -> Scope:
@@ -105,9 +115,11 @@ def _longer(start: Message, growth: int) -> Message:
     return {**start, "headers": headers}
 
 
-def _result(blocks: Iterable[str], content: dict[str, Any] | None) -> CallToolResult:
+def _result(
+    blocks: Iterable[str], content: Document | None, drawn: Document | None
+) -> CallToolResult:
     return CallToolResult(
         content=[TextContent(type="text", text=block) for block in blocks],
         structured_content=content,
-        _meta=FRAME,
+        _meta=FRAME if drawn is None else {**FRAME, ANSWER: drawn},
     )

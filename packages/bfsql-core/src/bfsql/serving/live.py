@@ -44,7 +44,7 @@ AT_START = (
     "trusted_proxies",
     *("bearer_token", "bearer_tokens", "insecure", "max_request_bytes", "log_format"),
     *("max_connections", "read_timeout", "write_timeout", "idle_timeout"),
-    *("max_sessions", "session_timeout", "admin_host", "admin_port", "record"),
+    *("max_sessions", "session_timeout", "admin_host", "admin_port", "record", "apps"),
 )
 """Settings that are read only when the server starts."""
 

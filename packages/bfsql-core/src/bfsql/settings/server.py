@@ -34,6 +34,7 @@ HTTP_CACHE_TTL = 600.0
 """Seconds for which an answer is valid over HTTP (`protocol.md` 25)."""
 
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/?#\s]+")
+_PAGE = re.compile(r"https?://[^/?#\s]+[^?#\s]*")
 _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 
 
@@ -43,7 +44,7 @@ class ServeSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
     found_file: ClassVar[FoundFile] = FoundFile(
         "graph_description max_tokens max_answer_bytes deadline max_nodes max_edges strip "
-        "structured_content answer_format cache_ttl"
+        "structured_content apps answer_format cache_ttl"
     )
 
     transport: Literal["stdio", "http"] = "stdio"
@@ -153,6 +154,10 @@ class ServeSettings(BaseModel):
     """Edge metadata that traversals omit."""
     structured_content: bool = True
     """Also send answers as structured content, and publish output schemas."""
+    apps: bool = True
+    """Offer hosts that show pictures in the chat (MCP Apps) a card beside an answer."""
+    explorer: str | None = None
+    """Address of the page of this graph, as https://host, to which the card has a link."""
     answer_format: AnswerFormat = "json"
     """json, or lines: the same facts as shorter text, without structured content; the web API
     always answers in JSON.
@@ -211,6 +216,15 @@ class ServeSettings(BaseModel):
                     f"an origin is a scheme and a host without a path, as "
                     f"https://{host.partition('/')[0]}, or *"
                 )
+        return value
+
+    @field_validator("explorer")
+    @classmethod
+    def _address_of_a_page(cls, value: str | None) -> str | None:
+        if value is not None and not _PAGE.fullmatch(value):
+            raise ValueError(
+                "the page has a web address without a query, as https://host or https://host/path/"
+            )
         return value
 
     @field_validator("trusted_proxies")

@@ -25,8 +25,8 @@ export function copyButton(what, text, shown = () => null, label = "Copy") {
   return button;
 }
 
-/** @param {string} text @param {Element | null} shown @returns {Promise<boolean>} */
-async function copied(text, shown) {
+/** Copy a text; where the browser does not let the page, select an element that shows it. @param {string} text @param {Element | null} [shown] @returns {Promise<boolean>} */
+export async function copied(text, shown = null) {
   try {
     await navigator.clipboard.writeText(text); // requires https or localhost
     return true;
