@@ -38,7 +38,7 @@ from bfsql.deadline import (
     time_limit,
     within,
 )
-from bfsql.memory_account import COPIES, CallMemory, size_of
+from bfsql.memory_account import COPIES, CallMemory, MemoryAccount, size_of
 from bfsql.models.records import Metadata, Omission, Triple
 
 __all__ = [
@@ -129,6 +129,8 @@ class Limits:
     """Bytes of memory that all calls may take; None for half of those that the process may have."""
     answer_format: AnswerFormat = "json"
     """How answers are written: as JSON, or as the lines of `bfsql.answers.compact`."""
+    account: MemoryAccount | None = None
+    """The account of all graphs of the process, of which that of the graph is a part."""
 
 
 @dataclass(frozen=True, slots=True)

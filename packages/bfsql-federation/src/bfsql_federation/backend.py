@@ -7,11 +7,13 @@ import logging
 from collections import Counter, defaultdict
 from collections.abc import AsyncGenerator, Collection, Hashable, Iterable, Mapping, Sequence
 from contextlib import aclosing
+from functools import partial
 from itertools import product
 from typing import Any, Self, TypeVar, Unpack
 
 from bfsql.abc import DEFAULT_NEXT_STEPS, BatchGraphDb, GraphDbInterface
 from bfsql.abc import each as each_id
+from bfsql.abc.unavailable import UnavailableBackend
 from bfsql.errors import StoreUnavailable
 from bfsql.models import (
     NO_METADATA,
@@ -43,7 +45,6 @@ from bfsql_federation.merging import (
 )
 from bfsql_federation.same_as import joined, stated_pairs
 from bfsql_federation.settings import FederationSettings, MemberSettings
-from bfsql_federation.unavailable import UnavailableBackend
 
 SAMPLE = 1_000
 """Entities of each graph from which the relations of the whole are known."""
@@ -531,7 +532,7 @@ async def _open(member: MemberSettings) -> GraphDbInterface:
         return await opening()
     except StoreUnavailable as gone:
         log.warning("%s", gone)
-        return UnavailableBackend(opening, str(gone))
+        return UnavailableBackend(partial(StoreUnavailable, str(gone)), opening)
 
 
 async def _pinged(db: GraphDbInterface) -> bool:

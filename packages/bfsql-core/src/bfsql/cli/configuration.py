@@ -7,7 +7,7 @@ backend, `configure` reads the settings.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Any
 
 from bfsql.cli.consent import with_consent
 from bfsql.errors import ConfigurationError, did_you_mean
+from bfsql.lazy import lazy_call
 from bfsql.plugins import BackendPlugin, backend_of, installed, load
 from bfsql.plugins.registry import names_like
 from bfsql.settings import (
@@ -25,9 +26,11 @@ from bfsql.settings import (
     Resolved,
     ServeSettings,
     options,
+    options_of_one,
     read_config,
     resolve,
 )
+from bfsql.settings.file import OF_GRAPH, checked_graphs, graph_variables
 from bfsql.settings.resolve import excess, leaks, unused_variables
 
 log = logging.getLogger("bfsql")
@@ -37,6 +40,10 @@ DEFAULT_BACKEND = "sqlite"
 
 BACKEND_VARIABLE = "BFSQL_BACKEND"
 """Environment variable that names the backend."""
+
+_SEVERAL = BackendPlugin(
+    "several graphs", BackendSettings, lazy_call("bfsql.memory:MemoryBackend")
+)  # which is never opened
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +59,16 @@ class Choice:
     @property
     def is_of_file(self) -> bool:
         """Whether the configuration file chose the backend."""
-        return self.backend_origin == f"name in {self.file.backend_place}"
+        return self.backend_origin == f"{self.file.backend_key} in {self.file.backend_place}"
+
+    @property
+    def several(self) -> tuple[str, ...]:
+        """The names of all graphs, if there are several and none of them was chosen."""
+        return () if self.file.graph else tuple(self.file.graphs)
+
+    def of_graph(self, name: str) -> Choice:
+        """The choice of one of several graphs."""
+        return _chosen(self.file.of_graph(name), self.environment)
 
     @property
     def found_file(self) -> Path | None:
@@ -61,7 +77,8 @@ class Choice:
         return file.path.resolve() if file.path and file.level is not Level.NAMED else None
 
     def backend_options(self, reserved: Collection[str] = ()) -> list[Option]:
-        """Settings of the backend; each has a variable `BFSQL_<BACKEND>_<FIELD>`.
+        """Settings of the backend; each has a variable `BFSQL_<BACKEND>_<FIELD>`, and those of one
+        of several graphs `BFSQL_GRAPHS_<NAME>_<FIELD>`.
 
         Options with a name that the command already has become `--<backend>-<name>`.
         """
@@ -69,14 +86,44 @@ class Choice:
             replace(option, name=f"{self.backend}-{option.name}")
             if option.name in reserved
             else option
-            for option in options(self.plugin.settings, prefix=variable_prefix(self.backend))
+            for option in (options_of_one if self.file.graph else options)(
+                self.plugin.settings, self.variables
+            )
         ]
+
+    @property
+    def variables(self) -> str:
+        """The beginning of the environment variables of the graph's store."""
+        graph = self.file.graph
+        return graph_variables(graph) if graph else variable_prefix(self.backend)
+
+    @property
+    def own_settings(self) -> set[str]:
+        """The settings of the server that one of several graphs has of its own, not those of all."""
+        file = self.file
+        table = file.graphs.get(file.graph, {})
+        given = {*table, *table.get("limits", {})}
+        variables = {one for one in OF_GRAPH if self.environment.get(file.variable(one))}
+        return (given & {*OF_GRAPH}) | (variables if file.graph else set())
+
+    def server_options(self) -> list[Option]:
+        """Settings of the server; those of one of several graphs also by its own variables."""
+        file, own, known = self.file, self.own_settings, server_options()
+        for at, one in enumerate(known) if file.graph else ():
+            if one.field in OF_GRAPH:
+                of_all = () if one.field in own else one.environment
+                known[at] = replace(one, environment=(file.variable(one.field), *of_all))
+        return known
 
     def unused_variables(self) -> dict[str, str]:
         """Variables `BFSQL_...` that neither a setting nor another backend has, with the reason."""
-        others = [variable_prefix(one.name) for one in installed() if one.name != self.backend]
-        known = [*self.backend_options(), *server_options()]
-        return unused_variables(self.environment, known, (*others, BACKEND_VARIABLE))
+        others = [BACKEND_VARIABLE, *map(graph_variables, self.file.graphs)]
+        if not self.file.graphs:
+            others += [variable_prefix(one.name) for one in installed()]
+        known = [*self.backend_options(), *self.server_options()]
+        return unused_variables(
+            self.environment, known, [one for one in others if one != self.variables]
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,24 +154,81 @@ def choose(
     *,
     config: str | Path | None = None,
     backend: str | None = None,
-    graph: str | None = None,
+    graphs: Sequence[str] = (),
+    name: str | None = None,
+    several: bool = False,
     environment: Mapping[str, str],
 ) -> Choice:
     """Find the configuration file and the backend, and load the backend's plugin.
 
+    A graph that is given by its file or backend takes the place of those of the file.
+
     Args:
         config: Value of `--config`.
         backend: Value of `--backend`.
-        graph: The graph's file; without `backend`, the ending of its name determines the backend.
+        graphs: Files; without `backend`, the ending of the first determines the backend. Several
+            that are each made by `bfsql load` are several graphs, named by their files.
+        name: Value of `--graph-name`: one of several graphs.
+        several: Whether the command works on all of several graphs, if none is named.
         environment: The process's environment.
+
+    Raises:
+        ConfigurationError: Among other reasons, there are several graphs, and the command needs one.
     """
     file = read_config(config, environment)
+    if named := _graphs_of_files(graphs) if backend is None else {}:
+        file = replace(file, backend={}, backend_name=None, graphs=named)
+    elif backend or graphs:
+        if name is not None:
+            raise ConfigurationError(
+                f"--graph-name {name} chooses one of several graphs, but another is given by "
+                f"{f'--backend {backend}' if backend else graphs[0]}. Leave out one of the two."
+            )
+        file = replace(file, graphs={})
+    if name is None and len(file.graphs) == 1:
+        [name] = file.graphs
+    if name is not None:
+        return _chosen(file.of_graph(name), environment)
+    if not file.graphs:
+        return _chosen(file, environment, backend, graphs[0] if graphs else None)
+    if several:
+        return Choice(file, environment, "", f"[graphs] of {file.place}", _SEVERAL)
+    raise ConfigurationError(
+        f"There are several graphs in {file.place}. Choose one with --graph-name: "
+        f"{', '.join(file.graphs)}."
+    )
+
+
+def _graphs_of_files(files: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """The tables of several graphs that are a file each; none if the files are one graph."""
+    name = backend_of(Path(files[0]), DEFAULT_BACKEND) if len(files) > 1 else None
+    kinds = load(name, "").files if name else None
+    if kinds is None or not all(one.lower().endswith(kinds.endings) for one in files):
+        return {}
+    paths = [Path(one).absolute() for one in files]
+    tables = {one.stem: {"backend": name, kinds.setting: str(one)} for one in paths}
+    if len(tables) < len(paths):
+        raise ConfigurationError(
+            "Two of the files have one name, which is that of their graph. Rename one of them, or "
+            "name the graphs in [graphs.NAME] of a configuration file."
+        )
+    return checked_graphs(tables, "the command line")
+
+
+def _chosen(
+    file: ConfigFile,
+    environment: Mapping[str, str],
+    backend: str | None = None,
+    graph: str | None = None,
+) -> Choice:
+    """The backend of one graph."""
     by_ending = backend_of(Path(graph), DEFAULT_BACKEND) if graph and backend is None else None
+    variable = None if file.graph else environment.get(BACKEND_VARIABLE) or None
     said = (
         (backend, "option --backend"),
         (by_ending, f"the ending of {graph}"),
-        (environment.get(BACKEND_VARIABLE) or None, f"environment variable {BACKEND_VARIABLE}"),
-        (file.backend_name, f"name in {file.backend_place}"),
+        (variable, f"environment variable {BACKEND_VARIABLE}"),
+        (file.backend_name, f"{file.backend_key} in {file.backend_place}"),
         (DEFAULT_BACKEND, "default"),
     )
     name, origin = next((name, origin) for name, origin in said if name is not None)
@@ -154,22 +258,22 @@ def configure(
         ask: Whether the user may be asked about a found file.
     """
     file, model = choice.file, choice.plugin.settings
-    known = choice.backend_options(reserved)
+    known, of_all = choice.backend_options(reserved), choice.server_options()
+    if file.graphs:
+        server = _options_of_graph(choice, server or {}, backend or {}, known)
     table = file.backend if file.backend_name in (None, choice.backend) else {}
     base = file.path.parent if file.path else None
-    resolved = partial(resolve, environment=choice.environment, base=base, level=file.level)
+    resolved = partial(
+        resolve, environment=choice.environment, base=base, level=file.level, graphs=file.graphs
+    )
     refused: list[str] = []
     if file.level is Level.FOUND:
-        refused += excess(ServeSettings.found_file, server_options(), file.server)
+        refused += excess(ServeSettings.found_file, of_all, file.server)
         refused += excess(model.found_file | BackendSettings.found_file, known, table)
     if not refused:
         _check_backend_keys(file, known)
         of_server = resolved(
-            ServeSettings,
-            options=server,
-            table=file.server,
-            known=server_options(),
-            place=file.place,
+            ServeSettings, options=server, table=file.server, known=of_all, place=file.place
         )
         of_backend = resolved(
             model, options=backend, table=table, known=known, place=file.backend_place
@@ -183,18 +287,37 @@ def configure(
         choice = replace(choice, file=with_consent(file, refused, ask=ask))
         return configure(choice, server=server, backend=backend, reserved=reserved)
     for name, why in choice.unused_variables().items():
-        if name.startswith(variable_prefix(choice.backend)):
+        if name.startswith(choice.variables):
             log.warning("%s is ignored: %s", name, why)
     return Configuration(choice, of_server, of_backend)
 
 
+def _options_of_graph(
+    choice: Choice, server: Mapping[str, Any], backend: Mapping[str, Any], known: Collection[Option]
+) -> dict[str, Any]:
+    """The options of the server that hold for one of several graphs, or for all.
+
+    Raises:
+        ConfigurationError: There are options of a backend, which would be those of any graph.
+    """
+    if given := next((one for one in known if one.field in backend), None):
+        place = choice.file.backend_place if choice.file.graph else "[graphs.NAME]"
+        raise ConfigurationError(
+            f"Option {given.flag} is a setting of one graph among several: set {given.key} in "
+            f"{place}, or name the graph by its file or --backend."
+        )
+    own = choice.own_settings
+    return {field: value for field, value in server.items() if field not in own}
+
+
 def _check_backend_keys(file: ConfigFile, known: Collection[Option]) -> None:
-    """Refuse a misspelt `name` in the table of the backend."""
+    """Refuse a misspelt `name` in the table of the backend, which is `backend` in that of a graph."""
     strangers = file.backend.keys() - {o.key for o in known} - {o.name for o in known}
-    name = next((key for key in sorted(strangers) if did_you_mean(key, ["name"])), None)
+    keys = ["name", file.backend_key]
+    name = next((key for key in sorted(strangers) if did_you_mean(key, keys)), None)
     if name and file.backend_name is None:
         names = ", ".join(names_like(str(file.backend[name])))
         raise ConfigurationError(
-            f"{name} in {file.backend_place} is unknown. Did you mean name, which names the "
-            f"backend? Installed are: {names}."
+            f"{name} in {file.backend_place} is unknown. Did you mean {file.backend_key}, which "
+            f"names the backend? Installed are: {names}."
         )

@@ -11,10 +11,11 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from functools import partial
 from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import click
 
@@ -30,11 +31,18 @@ from bfsql.cli.configuration import (
 from bfsql.errors import BfsqlError, ConfigurationError
 from bfsql.plugins import backend_of
 from bfsql.plugins.registry import open_backend
-from bfsql.settings import Kind, Option, UnreadableFile, read_text
+from bfsql.settings import Kind, Option
+from bfsql.settings.resolve import secret_in
 
 if TYPE_CHECKING:
+    from bfsql.abc import GraphDbInterface
     from bfsql.graph import Graph
+    from bfsql.memory_account import MemoryAccount
     from bfsql.observer import Observer
+
+Configurations: TypeAlias = dict[str, Configuration | BfsqlError]
+"""The settings of each graph by its name, or what is wrong with them; one graph alone may have an
+empty name."""
 
 _CHOICE, _CHOOSE, _HELP_ALL = "bfsql.choice", "bfsql.choose", "bfsql.help_all"
 """Keys of the context's `meta`."""
@@ -48,9 +56,9 @@ _STEPS = re.compile(r"->|<-|^-.*-( |$)")
 _TAKES: dict[Kind, float] = {"flag": 0, "list": math.inf, "mapping": math.inf}
 """The number of values that an option takes, if it is not one."""
 
-_SHARED = ("all", "config", "backend", "help", "help-all", "json", "verbose")
+_SHARED = ("all", "config", "backend", "graph-name", "help", "help-all", "json", "verbose")
 
-_OF_THE_GRAPH = ("--backend", "--config")
+_OF_THE_GRAPH = ("--backend", "--config", "--graph-name")
 _OF_HELP = ("--verbose", "--help", "--help-all")
 
 _COMMON_OF_BACKEND = 5
@@ -85,6 +93,7 @@ class ConfiguredCommand(click.Command):
         takes_names: Whether its arguments are names and ids. These come first, so an option may be
             followed by several values (`--fields a b`), and a graph's file comes before them; it
             has to exist, and is a name if `--path` or `--backend` is given.
+        several: Whether it works on all of several graphs, if none is named.
         asks: Whether the user may be asked on a terminal about a file that was found.
         sections: Titles in the help, with names of options separated by blanks, of which it may
             have only some. Only `--help-all` shows its options that are in no section; without
@@ -105,6 +114,7 @@ class ConfiguredCommand(click.Command):
         without: Collection[str] = (),
         common: Collection[str] = _COMMON_OF_SERVER,
         takes_names: bool = False,
+        several: bool = False,
         asks: bool = True,
         sections: Mapping[str, str] | None = None,
         examples: Sequence[str] = (),
@@ -116,6 +126,7 @@ class ConfiguredCommand(click.Command):
         self._without = frozenset(without)
         self._common = common
         self._takes_names = takes_names
+        self._several = several
         self._asks = asks
         self._sections = sections or {}
         self._examples = examples
@@ -127,6 +138,11 @@ class ConfiguredCommand(click.Command):
                 help="Kind of store, one of `bfsql backends`.  [default: sqlite]",
             ),
             option(["--config"], metavar="FILE", help="Configuration file.  [default: bfsql.toml]"),
+            option(
+                ["--graph-name"],
+                metavar="NAME",
+                help="One of several graphs: a table [graphs.NAME] of the configuration file.",
+            ),
             verbose_option(),
             option(
                 ["--help-all"],
@@ -155,7 +171,9 @@ class ConfiguredCommand(click.Command):
                 choose,
                 config=_early(args, "--config"),
                 backend=_early(args, "--backend"),
-                graph=graph or _early(args, _PATH),
+                graphs=[graph, *self._more_files(args)] if graph else [other] if other else [],
+                name=_early(args, "--graph-name"),
+                several=self._several,
                 environment=os.environ,
             )
             ctx.meta[_CHOICE] = choice = ctx.meta[_CHOOSE]()
@@ -179,7 +197,7 @@ class ConfiguredCommand(click.Command):
         if self._takes_names:
             names = [*self._without_option(ctx, args)]
             at = names[0] if names else len(args)
-            if _early(args, _PATH) or _early(args, "--backend") or not names:
+            if any(_early(args, one) for one in (_PATH, *_OF_THE_GRAPH[::2])) or not names:
                 return args, None
             if not Path(args[at]).is_file():
                 if not ctx.resilient_parsing:
@@ -191,6 +209,11 @@ class ConfiguredCommand(click.Command):
             if Path(args[place]).is_file():
                 return [*args[:place], *args[place + 1 :]], args[place]
         return args, None
+
+    def _more_files(self, args: list[str]) -> list[str]:
+        """The files after that of the graph, which is no longer among the arguments."""
+        after = [] if self._takes_names else args[self.leading :]
+        return [*takewhile(lambda one: not one.startswith("-"), after)]
 
     def _without_option(self, ctx: click.Context, args: list[str]) -> Iterator[int]:
         """The positions of arguments that are not values of an option before them.
@@ -216,6 +239,9 @@ class ConfiguredCommand(click.Command):
         """The arguments with the backend's own name for `--path`, and the option for the graph."""
         files = choice.plugin.files
         known = self.backend_options(choice)
+        after = self._more_files(args)
+        if graph is not None and choice.file.graphs:
+            return [*args[: self.leading], *args[self.leading + len(after) :]], []
         option = next((o for o in known if files and o.field == files.setting), None)
         if graph is not None:
             if option is None or loaded_first(graph, choice):
@@ -226,8 +252,7 @@ class ConfiguredCommand(click.Command):
                     f"bfsql load {graph} --path graph.db"
                 )
             more = next((o.flag for o in known if files and o.field == files.more), None)
-            after = [] if self._takes_names else args[self.leading :]
-            others = [*takewhile(lambda one: more and not one.startswith("-"), after)]
+            others = after if more else []
             # A relative one would begin in the folder of the first.
             others = [word for one in others for word in (str(more), str(Path(one).absolute()))]
             rest = args[self.leading + len(others) // 2 :]
@@ -297,6 +322,20 @@ class ConfiguredCommand(click.Command):
         reserved = self._reserved_names()
         return configure(choice, **values, reserved=reserved, writes=writes, ask=ask)
 
+    def each_graph(
+        self, ctx: click.Context, choice: Choice, *, ask: bool = False
+    ) -> Configurations:
+        """The settings of each graph that the command works on."""
+        if not choice.several:
+            return {choice.file.graph: self.configuration(ctx, choice, ask=ask)}
+        found: Configurations = {}
+        for name in choice.several:
+            try:
+                found[name] = self.configuration(ctx, choice.of_graph(name), ask=ask)
+            except BfsqlError as error:
+                found[name] = error
+        return found
+
     def _dynamic(
         self, ctx: click.Context, *, brief: bool = False
     ) -> tuple[list[click.Parameter], list[click.Parameter]]:
@@ -320,7 +359,7 @@ class ConfiguredCommand(click.Command):
 
     def backend_options(self, choice: Choice) -> list[Option]:
         """The backend's settings, by their option names on this command."""
-        return choice.backend_options(self._reserved_names())
+        return [] if choice.several else choice.backend_options(self._reserved_names())
 
     def _reserved_names(self) -> set[str]:
         """Names that no backend can have, because they would be ambiguous or differ by command."""
@@ -385,20 +424,34 @@ def graph_files(configuration: Configuration) -> list[Path]:
 
 
 def opened(
-    configuration: Configuration, *, served: bool = False, observers: Iterable[Observer] = ()
+    configuration: Configuration,
+    *,
+    served: bool = False,
+    observers: Iterable[Observer] = (),
+    memory: MemoryAccount | None = None,
+    backend: GraphDbInterface | None = None,
 ) -> AbstractAsyncContextManager[Graph]:
     """Open the graph of the configuration; for `async with`.
 
     A graph that is opened for a server survives a loss of the store and checks its rights, and over
     HTTP its limits are also upper limits for calls.
+
+    Args:
+        configuration: Its settings.
+        served: Whether it is opened for a server.
+        observers: Notified of its calls.
+        memory: The account of all graphs of the process.
+        backend: What answers in place of its store.
     """
     from bfsql.graph import open_graph
 
     settings, choice = configuration.server.settings, configuration.choice
+    limits = settings.served_limits if served else settings.limits
     return open_graph(
-        lambda: open_backend(choice.backend, choice.plugin, configuration.backend.settings),
+        backend
+        or (lambda: open_backend(choice.backend, choice.plugin, configuration.backend.settings)),
         graph_description=settings.graph_description,
-        limits=settings.served_limits if served else settings.limits,
+        limits=replace(limits, account=memory),
         cache_records=settings.cache_records,
         cache_ttl=settings.cache_lifetime,
         max_pause=settings.max_pause if served else None,
@@ -415,11 +468,17 @@ def show_origin(configuration: Configuration) -> None:
         click.echo(f"The {what} comes from {path}, found in the working directory.", err=True)
 
 
-def reader() -> Callable[[], Configuration]:
-    """Rereads the configuration of the running command from the current files."""
+def reader() -> Callable[[], Configurations]:
+    """Rereads the settings of each graph of the running command from the current files."""
     ctx = click.get_current_context()
     command = cast("ConfiguredCommand", ctx.command)
-    return lambda: command.configuration(ctx, ctx.meta[_CHOOSE](), ask=False)
+    return lambda: command.each_graph(ctx, ctx.meta[_CHOOSE]())
+
+
+def each_graph(*, ask: bool) -> Configurations:
+    """The settings of each graph of the running command; `ask` as in `configure`."""
+    ctx = click.get_current_context()
+    return cast("ConfiguredCommand", ctx.command).each_graph(ctx, ctx.meta[_CHOICE], ask=ask)
 
 
 def loaded_first(graph: str, choice: Choice) -> bool:
@@ -488,16 +547,9 @@ def _help(option: Option, *, brief: bool) -> str:
 def _values(known: Sequence[Option], scope: str, values: Mapping[str, Any]) -> dict[str, Any]:
     """The options that were given, by field, with secrets read from their files."""
     return {
-        option.field: _secret(option, value) if option.secret else value
+        option.field: secret_in(Path(value).expanduser(), f"option {option.flag}")
+        if option.secret
+        else value
         for option in known
         if (value := values.get(f"{scope}__{option.field}")) not in (None, ())
     }
-
-
-def _secret(option: Option, path: str) -> str:
-    try:
-        return read_text(Path(path).expanduser()).strip()
-    except UnreadableFile as unreadable:
-        raise ConfigurationError(
-            f"Option {option.flag} is {path!r}: the file cannot be read ({unreadable})."
-        ) from None

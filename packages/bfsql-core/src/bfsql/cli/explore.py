@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from bfsql.cli.configuration import Configuration
-from bfsql.cli.configured import ConfiguredCommand, reader, show_origin
+from bfsql.cli.configured import Configurations, ConfiguredCommand, reader, show_origin
 from bfsql.cli.serve import run, server_parts
 from bfsql.settings import Level
 
@@ -46,7 +46,15 @@ def explore(configuration: Configuration, *, replay: Path | None, no_browser: bo
     """
     show_origin(configuration)
     read = reader()
-    parts = server_parts(_for_people(configuration), lambda: _for_people(read()))
+    name = configuration.choice.file.graph
+
+    def again() -> Configurations:
+        return {
+            of: _for_people(one) for of, one in read().items() if isinstance(one, Configuration)
+        }
+
+    mine = _for_people(configuration)
+    parts = server_parts(mine, {name: mine}, again)
     view = "#view=replay" if replay else ""
 
     def show(url: str) -> None:  # without waiting for the browser, which may run in this terminal
@@ -58,4 +66,4 @@ def explore(configuration: Configuration, *, replay: Path | None, no_browser: bo
 def _for_people(of: Configuration) -> Configuration:
     """A web server without the default token budget, which is for models."""
     budget = {"max_tokens": 0} if of.server.levels["max_tokens"] is Level.DEFAULT else {}
-    return of.with_server(rest=True, transport="http", **budget)
+    return of.with_server(rest=True, transport="stdio", **budget)

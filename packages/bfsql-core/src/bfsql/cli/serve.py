@@ -7,22 +7,37 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 import sys
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from bfsql.cli.configuration import Configuration
-from bfsql.cli.configured import ConfiguredCommand, check_graph, opened, reader, show_origin
-from bfsql.errors import ConfigurationError
+from bfsql.cli.configured import (
+    Configurations,
+    ConfiguredCommand,
+    check_graph,
+    each_graph,
+    opened,
+    reader,
+    show_origin,
+)
+from bfsql.errors import BfsqlError, CircuitOpen, ConfigurationError
 from bfsql.settings import Resolved, ServeSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from contextlib import AbstractAsyncContextManager
 
-    from bfsql.serving.live import GraphFactory, LiveConfiguration
+    from bfsql.abc import GraphDbInterface
+    from bfsql.graph import Graph
+    from bfsql.serving.live import LiveConfiguration
+
+log = logging.getLogger("bfsql")
 
 _OF_MCP: Sequence[str] = ("instructions", "stateless", "structured_content")
 _OF_REST: Sequence[str] = ("cors_origins", "max_age")
@@ -34,27 +49,37 @@ _OF_HTTP: Sequence[str] = ("host", "port", "admin_port")
     cls=ConfiguredCommand,
     server=True,
     graph=True,
+    several=True,
     asks=False,
     examples=(
         "bfsql serve films.db",
         "bfsql serve films.db --transport http --bearer-tokens tokens.txt",
+        "bfsql serve films.db lab.db --transport http",
     ),
 )
 def serve(configuration: Configuration) -> None:
     """Serve a graph to MCP clients, or to programs with --rest.
 
     GRAPH is a file made by `bfsql load`; or RDF, a database, a workbook or a folder of tables,
-    which is loaded first. Several files are one graph. Other stores are named with --backend.
+    which is loaded first. Several files are one graph; several that are each made by `bfsql load`
+    are several graphs, as are the tables [graphs.NAME] of a configuration file. Other stores are
+    named with --backend.
 
     Over stdio, a client starts this command itself; standard output then carries only the protocol.
     Over HTTP, it serves any number of clients at /mcp. With --rest it serves a web API instead,
-    which is documented at /docs, and a page to explore the graph at /.
+    which is documented at /docs, and a page to explore the graph at /; with --rest --transport http
+    both. Several graphs are at /mcp/NAME and /graphs/NAME/.
     """
     settings = configuration.server.settings
     check_options(configuration.server)
     _fill_closed_streams()
     show_origin(configuration)
     if not settings.serves_http:
+        if names := configuration.choice.several:
+            raise ConfigurationError(
+                "Over stdio a client reaches one graph. Choose it with --graph-name "
+                f"({', '.join(names)}), or serve all of them over HTTP: --transport http."
+            )
         for option in _options(configuration.server, _OF_HTTP):
             click.echo(f"{option} has no effect over stdio. Add --transport http.", err=True)
         if sys.stdin is not None and sys.stdin.isatty():
@@ -62,68 +87,110 @@ def serve(configuration: Configuration) -> None:
             click.echo(waiting(sys.argv[1:]), err=True)
     read = reader()
 
-    def again() -> Configuration:
+    def again() -> Configurations:
         now = read()
-        check_options(now.server)
+        for one in now.values():
+            if isinstance(one, Configuration):
+                check_options(one.server)
         return now
 
-    run(*server_parts(configuration, again))
+    run(*server_parts(configuration, each_graph(ask=False), again))
 
 
 def server_parts(
-    configuration: Configuration, read: Callable[[], Configuration]
-) -> tuple[GraphFactory, ServeSettings, Callable[[], LiveConfiguration]]:
-    """The arguments for `run`: a factory of the observed graph, its settings, and how to reload."""
+    configuration: Configuration, graphs: Configurations, read: Callable[[], Configurations]
+) -> tuple[
+    dict[str, LiveConfiguration], ServeSettings, Callable[[], Mapping[str, LiveConfiguration]]
+]:
+    """The arguments for `run`: how to open the observed graphs, the settings, and how to reload.
+
+    Of several graphs only those are reopened whose settings have changed; all, if none has.
+
+    Args:
+        configuration: What holds for the server.
+        graphs: That of each graph, by name.
+        read: Rereads these.
+    """
+    from bfsql.abc.unavailable import UnavailableBackend
+    from bfsql.memory_account import MemoryAccount, default_of_all_calls
     from bfsql.serving.admin import observers_of
+    from bfsql.serving.live import LiveConfiguration
     from bfsql.serving.metrics import Metrics
 
     settings = configuration.server.settings
-    metrics = Metrics() if settings.admin_port is not None else None
+    metrics = Metrics(by_graph=any(graphs)) if settings.admin_port is not None else None
     recorders = []
     if settings.record is not None:
         from bfsql.explore.record import Recorder
 
         recorders.append(Recorder(settings.record))
+    several = len(graphs) > 1
+    account = MemoryAccount(settings.max_memory or default_of_all_calls()) if several else None
 
-    def factory(of: Configuration) -> GraphFactory:
-        observers = [*observers_of(of.server.settings, metrics), *recorders]
-        return lambda: opened(of, served=True, observers=observers)
+    def live(one: Configuration | BfsqlError) -> LiveConfiguration:
+        known = one if isinstance(one, Configuration) else configuration
+        if several:  # its share, so that no graph can take what the others need
+            own = known.server.settings
+            known = known.with_server(
+                max_memory=(own.max_memory or default_of_all_calls()) // 2,
+                cache_records=own.cache_records // len(graphs),
+            )
 
-    def configure() -> LiveConfiguration:
+        def opening(backend: GraphDbInterface | None = None) -> AbstractAsyncContextManager[Graph]:
+            if backend is None and isinstance(one, BfsqlError):
+                raise one
+            observers = [*observers_of(known.server.settings, metrics), *recorders]
+            return opened(known, served=True, observers=observers, memory=account, backend=backend)
+
+        closed = UnavailableBackend(partial(CircuitOpen, None, 10.0))
+        until_open = partial(opening, closed) if several else None
+        return LiveConfiguration(opening, known.server.settings, until_open)
+
+    before = graphs
+
+    def configure() -> Mapping[str, LiveConfiguration]:
+        nonlocal before
         now = read()
         for recorder in recorders:
             recorder.reopen()
-        return factory(now), now.server.settings
+        if others := ", ".join(sorted(now.keys() ^ before.keys())):
+            log.warning("Graphs are added and removed only at the start: %s. Restart.", others)
+        changed = [name for name in now if _settings(now[name]) != _settings(before.get(name))]
+        before = {**before, **now}
+        return {name: live(now[name]) for name in changed or now}
 
-    return factory(configuration), settings, configure
+    return {name: live(one) for name, one in graphs.items()}, settings, configure
+
+
+def _settings(one: Configuration | BfsqlError | None) -> object:
+    """What a graph is opened with, to be compared."""
+    return (one.backend, one.server.settings) if isinstance(one, Configuration) else str(one)
 
 
 def run(
-    graph_factory: GraphFactory,
+    graphs: Mapping[str, LiveConfiguration],
     settings: ServeSettings,
-    configure: Callable[[], LiveConfiguration] | None = None,
+    configure: Callable[[], Mapping[str, LiveConfiguration]] | None = None,
     on_listening: Callable[[str], None] | None = None,
-    replay: Path | None = None,
+    **of_page: Any,
 ) -> None:
-    """Serve a graph until the client leaves or the server is stopped; blocking.
+    """Serve graphs until the client leaves or the server is stopped; blocking.
 
     Args:
-        graph_factory: Opens the graph in the server's event loop.
+        graphs: How each graph is opened in the server's event loop; over stdio it is one.
         settings: Transport, texts and limits.
         configure: Rereads the configuration, for a running server over HTTP.
         on_listening: Called with the URL of the web API once it listens.
-        replay: File of recorded calls that the web API serves.
+        **of_page: Further arguments of the page, as the file of recorded calls that it serves.
     """
     from bfsql.server import stdio
     from bfsql.serving.run import serve_http
 
-    if not settings.serves_http:
-        stdio.run(graph_factory, settings)
-        return
-    module, arguments = "bfsql.server.mcp", {}
-    if settings.rest:
-        module, arguments = "bfsql.explore.page", {"replay": replay}
-    asyncio.run(serve_http(graph_factory, settings, module, configure, on_listening, **arguments))
+    if settings.serves_http:
+        asyncio.run(serve_http(graphs, settings, configure, on_listening, **of_page))
+    else:
+        [one] = graphs.values()
+        stdio.run(one.factory, one.settings)
 
 
 def check_options(server: Resolved[ServeSettings]) -> None:
@@ -138,6 +205,8 @@ def check_options(server: Resolved[ServeSettings]) -> None:
             "The web API (rest) is served only over HTTP, but the transport is set to stdio by "
             f"{origins['transport']}. Leave out one of the two."
         )
+    if settings.rest and settings.transport == "http":
+        return
     fields, kind, cure = _OF_REST, "the web API", "add --rest"
     if settings.rest:
         fields, kind, cure = _OF_MCP, "MCP", "leave out --rest"

@@ -20,7 +20,7 @@ from bfsql.answers import encode
 from bfsql.call import CLIENT, Caller, new_request_id, third_of_bytes
 from bfsql.errors import ConfigurationError, system_reason
 from bfsql.observer import ObservedCall, Observer
-from bfsql.serving.logs import OnceAMinute
+from bfsql.serving.logs import OnceAMinute, graph_name
 from bfsql.tools.parameters import PARAMETERS
 
 log = logging.getLogger("bfsql")
@@ -91,6 +91,7 @@ class Recorder(Observer):
                     "request_id": seen.request_id,
                     "session": caller.session or f"{self._run} {caller.key}".rstrip(),
                     "client": caller.client or CLIENT.get(),
+                    **({"graph": graph} if (graph := graph_name.get()) else {}),
                     "tool": seen.tool,
                     "arguments": dict(seen.sent),
                     "answer": seen.answer,

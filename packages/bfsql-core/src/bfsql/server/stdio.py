@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from bfsql.server.standard_streams import reserved_stdin, reserved_stdout
 from bfsql.serving.admin import admin_listener, serving_admin
 from bfsql.serving.calls import until
-from bfsql.serving.live import GraphFactory, LiveGraph
+from bfsql.serving.live import GraphFactory, LiveConfiguration, LiveGraph
 from bfsql.serving.logs import log_to_stderr
 from bfsql.serving.run import handled_signals, open_while_importing
 
@@ -45,8 +45,10 @@ async def _run(
 ) -> None:
     # Signals are handled until the graph is closed.
     with ExitStack() as until_closed:
-        async with open_while_importing(graph_factory, settings, "bfsql.server.mcp") as live:
-            until_closed.enter_context(handled_signals(live))
+        graphs = {"": LiveConfiguration(graph_factory, settings)}
+        async with open_while_importing(graphs, "bfsql.server.mcp") as lives:
+            live = lives[""]
+            until_closed.enter_context(handled_signals(live.calls))
             async with serving_admin(admin, live):
                 client_left = await _until_stopped(live, stdin, out)
         if not client_left:

@@ -13,19 +13,20 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Hashable
-from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Hashable, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack, asynccontextmanager
 from contextvars import Context
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from bfsql import call
 from bfsql.call import Caller
 from bfsql.errors import BfsqlError
 from bfsql.graph import Graph
+from bfsql.places import Places
 from bfsql.serving.admission import Admission
 from bfsql.serving.calls import Calls
-from bfsql.serving.logs import log_to_stderr
+from bfsql.serving.logs import graph_name, log_to_stderr
 from bfsql.settings import ServeSettings
 
 if TYPE_CHECKING:
@@ -36,8 +37,15 @@ log = logging.getLogger("bfsql")
 GraphFactory: TypeAlias = Callable[[], AbstractAsyncContextManager[Graph]]
 """Opens a graph in the running event loop, and closes it when the context ends."""
 
-LiveConfiguration: TypeAlias = tuple[GraphFactory, ServeSettings]
-"""What opens the graph, and the settings of the server."""
+
+class LiveConfiguration(NamedTuple):
+    """What opens the graph, and the settings of the server."""
+
+    factory: GraphFactory
+    settings: ServeSettings
+    until_open: GraphFactory | None = None
+    """What is served until the graph can be opened; None if a server does not start before."""
+
 
 _AT_START = (
     *("transport", "rest", "host", "port", "allowed_hosts", "cors_origins", "stateless"),
@@ -47,6 +55,15 @@ _AT_START = (
     *("max_sessions", "session_timeout", "admin_host", "admin_port", "record"),
 )
 """Settings that are read only when the server starts."""
+
+STALE = (
+    "The store has changed, but the graph in it cannot be opened; the previous graph is still "
+    "served."
+)
+UNOPENED = "The graph cannot be opened, which is tried again when it is asked."
+
+OPENING_SECONDS = 10.0
+"""Seconds for which a server waits at its start for several graphs to open."""
 
 FOLLOW_SECONDS = 5.0
 """Seconds after a change during which calls wait for the new graph; after that, the previous graph
@@ -76,7 +93,15 @@ class _OpenGraph:
 class LiveGraph:
     """The open graph of a server, its calls, and the settings in force.
 
+    Args:
+        graph: The graph.
+        settings: Its settings.
+        name: Its name among several; empty for one without a name.
+        shared: The calls of all graphs of the server, and the places for them.
+
     Attributes:
+        name: Likewise.
+        is_open: Whether the graph has been opened, which one of several need not be.
         calls: The calls in progress, and whether the server is shutting down.
         admission: Limits concurrent calls over HTTP; None over stdio and for programs.
         settings: The current settings; `reload` replaces them.
@@ -84,8 +109,15 @@ class LiveGraph:
         sessions: Those of the 2025 protocol over HTTP; None without such sessions.
     """
 
-    def __init__(self, graph: Graph, settings: ServeSettings) -> None:
-        self.calls = Calls()
+    def __init__(
+        self,
+        graph: Graph,
+        settings: ServeSettings,
+        name: str = "",
+        shared: tuple[Calls, Places] | None = None,
+    ) -> None:
+        self.name, self.is_open = name, True
+        self.calls, self._places = shared or (Calls(), _places({"": self}))
         self.sessions: OpenSessions | None = None
         self.settings = settings
         self.admission = Admission(settings) if settings.serves_http else None
@@ -100,6 +132,12 @@ class LiveGraph:
         self._closing: set[asyncio.Task[None]] = set()
         self._reloading: set[asyncio.Task[None]] = set()
         self._prepare: list[Callable[[Graph], None]] = []
+
+    def context(self) -> Context:
+        """The context of work for the graph outside of calls: without deadline or omissions."""
+        context = Context()
+        context.run(graph_name.set, self.name)
+        return context
 
     def on_open(self, prepare: Callable[[Graph], None]) -> None:
         """Call a function with the open graph, and with each that is opened later."""
@@ -136,7 +174,7 @@ class LiveGraph:
             if scope is None or scope.memory is None:  # then it is not that of a graph's call
                 seconds = self._opened.graph.limits.deadline
                 stack.enter_context(call.scope(seconds=seconds, caller=caller, part=True))
-            async with self.admission.admitted(caller.key):
+            async with self.admission.admitted(caller.key), self._places.turn(self.name):
                 yield
 
     @asynccontextmanager
@@ -153,25 +191,24 @@ class LiveGraph:
 
     def reload(self, configure: Callable[[], LiveConfiguration]) -> None:
         """Read the configuration and reopen the graph in the background; calls go on meanwhile."""
-        task = asyncio.get_running_loop().create_task(self._reload(configure))
+        task = asyncio.get_running_loop().create_task(
+            self._reload(configure), context=self.context()
+        )
         self._reloading.add(task)
         task.add_done_callback(self._reloading.discard)
 
     async def _reload(self, configure: Callable[[], LiveConfiguration]) -> None:
         try:
-            factory, settings = configure()
+            factory, settings, *_ = configure()
             settings, unchanged = _applicable(self.settings, settings)
             async with self._one_at_a_time:
-                opened = await _opened(factory)
+                opened = await _opened(factory, self.context())
                 self._factory, self.settings = factory, settings
                 if self.admission is not None:
                     self.admission.settings = settings
                 self._serve(opened)
         except Exception as error:  # noqa: BLE001 - the server goes on, whatever it is
-            log.error(  # noqa: TRY400 - the sentence is enough
-                "The new configuration cannot be used, and the previous one stays in effect. %s",
-                _reason(error),
-            )
+            report_unusable(error)
             return
         if settings.log_level != logging.getLevelName(logging.getLogger().level).lower():
             log_to_stderr(settings)
@@ -190,14 +227,18 @@ class LiveGraph:
         if change is None:
             self.problem = self._refused = None
         elif change != self._refused or asyncio.get_running_loop().time() > self._again_at:
-            if self._following is None or self._following.done():
-                # The caller's deadline and omissions do not apply to opening the graph.
-                loop = asyncio.get_running_loop()
-                self._wait_until = loop.time() + FOLLOW_SECONDS
-                self._following = loop.create_task(self._open_again(), context=Context())
+            idle = self._following is None or self._following.done()
+            following = self.follow() if idle or self._following is None else self._following
             left = self._wait_until - asyncio.get_running_loop().time()
             if left > 0:
-                await asyncio.wait({self._following}, timeout=left)
+                await asyncio.wait({following}, timeout=left)
+
+    def follow(self) -> asyncio.Task[None]:
+        """Begin to open what the store holds now."""
+        loop = asyncio.get_running_loop()
+        self._wait_until = loop.time() + FOLLOW_SECONDS
+        self._following = loop.create_task(self._open_again(), context=self.context())
+        return self._following
 
     async def _open_again(self) -> None:
         async with self._one_at_a_time:
@@ -205,17 +246,13 @@ class LiveGraph:
             if change is None or self._factory is None:
                 return
             try:
-                self._serve(await _opened(self._factory))
+                self._serve(await _opened(self._factory, self.context()))
             except Exception as error:  # noqa: BLE001 - the graph before goes on, whatever it is
                 why = _reason(error)
             else:
                 return
             if self.problem is None:
-                log.error(
-                    "The store has changed, but the graph in it cannot be opened; the previous "
-                    "graph is still served. %s",
-                    why,
-                )
+                log.error("%s %s", STALE if self.is_open else UNOPENED, why)
             self.problem, self._refused = why, change
             # Also if the store has not changed: the reason may have been a lack of files or memory.
             self._again_at = asyncio.get_running_loop().time() + 10.0
@@ -223,7 +260,7 @@ class LiveGraph:
     def _serve(self, opened: _OpenGraph) -> None:
         level = logging.INFO if self.problem is None else logging.WARNING
         log.log(level, "The graph was reopened.")
-        before, self._opened = self._opened, opened
+        before, self._opened, self.is_open = self._opened, opened, True
         self.problem = self._refused = None
         for prepare in self._prepare:
             prepare(opened.graph)
@@ -244,15 +281,56 @@ class LiveGraph:
 
 
 @asynccontextmanager
-async def open_live(factory: GraphFactory, settings: ServeSettings) -> AsyncIterator[LiveGraph]:
-    """Open a graph that is reopened when its store changes, and close it at the end."""
-    opened = await _opened(factory)
-    live = LiveGraph(opened.graph, settings)
+async def open_live(
+    factory: GraphFactory,
+    settings: ServeSettings,
+    name: str = "",
+    shared: tuple[Calls, Places] | None = None,
+    until_open: GraphFactory | None = None,
+) -> AsyncIterator[LiveGraph]:
+    """Open a graph that is reopened when its store changes, and close it at the end.
+
+    Args:
+        factory: Opens the graph.
+        settings: As `LiveGraph` takes them.
+        name: Likewise.
+        shared: Likewise.
+        until_open: What is served until the graph can be opened, which is begun in the background.
+    """
+    opened = await _opened(until_open or factory, Context())
+    live = LiveGraph(opened.graph, settings, name, shared)
     live._opened, live._factory = opened, factory  # noqa: SLF001 - of this module
+    live.is_open = until_open is None
     try:
         yield live
     finally:
         await live._end()  # noqa: SLF001 - likewise
+
+
+@asynccontextmanager
+async def open_lives(
+    graphs: Mapping[str, LiveConfiguration],
+) -> AsyncIterator[dict[str, LiveGraph]]:
+    """Open the graphs of a server by their names; of several, one may fail to open for now."""
+    lives: dict[str, LiveGraph] = {}
+    shared = Calls(), _places(lives)
+    async with AsyncExitStack() as stack:
+        for name, one in graphs.items():
+            opening = open_live(one.factory, one.settings, name, shared, one.until_open)
+            lives[name] = await stack.enter_async_context(opening)
+        if begun := [live.follow() for live in lives.values() if not live.is_open]:
+            await asyncio.wait(begun, timeout=OPENING_SECONDS)
+        yield lives
+
+
+def _places(lives: Mapping[str, LiveGraph]) -> Places:
+    """The places for calls of all graphs, of which one graph of several has at most half."""
+
+    def bounds() -> tuple[int, int]:
+        most = next(iter(lives.values())).settings.max_calls
+        return most, -(-most // min(2, len(lives)))
+
+    return Places(bounds)
 
 
 def _applicable(before: ServeSettings, now: ServeSettings) -> tuple[ServeSettings, list[str]]:
@@ -261,11 +339,19 @@ def _applicable(before: ServeSettings, now: ServeSettings) -> tuple[ServeSetting
     return now.model_copy(update={name: getattr(before, name) for name in others}), others
 
 
+def report_unusable(error: Exception) -> None:
+    """Log that a new configuration cannot be used."""
+    log.error(
+        "The new configuration cannot be used, and the previous one stays in effect. %s",
+        _reason(error),
+    )
+
+
 def _reason(error: Exception) -> str:
     return str(error) if isinstance(error, BfsqlError) else repr(error)
 
 
-async def _opened(factory: GraphFactory) -> _OpenGraph:
+async def _opened(factory: GraphFactory, context: Context) -> _OpenGraph:
     """Open a graph in a task of its own, which also closes it."""
     ready: asyncio.Future[Graph] = asyncio.get_running_loop().create_future()
     end = asyncio.Event()
@@ -283,7 +369,7 @@ async def _opened(factory: GraphFactory) -> _OpenGraph:
                 raise
             ready.set_exception(error)
 
-    holder = asyncio.get_running_loop().create_task(hold(), context=Context())
+    holder = asyncio.get_running_loop().create_task(hold(), context=context)
     try:
         return _OpenGraph(await asyncio.shield(ready), end, holder)
     except asyncio.CancelledError:

@@ -49,6 +49,9 @@ calls_log = logging.getLogger("bfsql.calls")
 request_id: ContextVar[str] = ContextVar("bfsql_request_id", default="")
 """The id of the HTTP request that is being answered."""
 
+graph_name: ContextVar[str] = ContextVar("bfsql_graph_name", default="")
+"""The graph of several that is asked or opened."""
+
 
 class OnceAMinute:
     """Limits repeated log records: true when called, then false for a minute."""
@@ -157,6 +160,8 @@ class TextLines(_Lines):
             known = {**known, "id": named}
         if trace := call.current_trace():
             known = {**known, "trace_id": trace.id}
+        if graph := graph_name.get():
+            known = {**known, "graph": graph}
         pairs = [f"{name}={self._value(value)}" for name, value in known.items()]
         lines = [" ".join([head, *pairs]), *(f"    {line}" for line in self._traceback(record))]
         return "\n".join(lines)
@@ -186,6 +191,8 @@ class JsonLines(_Lines):
             document["id"] = named
         if trace := call.current_trace():
             document["trace_id"] = trace.id
+        if graph := graph_name.get():
+            document["graph"] = graph
         document |= {name: self._value(value) for name, value in _fields(record).items()}
         if lines := self._traceback(record):
             document["traceback"] = lines

@@ -2,7 +2,7 @@
 
 MCP (`bfsql.server`) and the web API (`bfsql.explore`) are applications in front of this module:
 
-    asyncio.run(serve_http(graph_factory, settings, "bfsql.explore.page"))
+    asyncio.run(serve_http({"": LiveConfiguration(graph_factory, settings)}, settings))
 
 Neither uvicorn nor starlette is imported with this module. They are imported in a
 thread while the store is being opened.
@@ -15,7 +15,7 @@ import gc
 import signal
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from functools import partial
 from importlib import import_module
@@ -25,63 +25,76 @@ from bfsql.interpreter import frozen_modules, rare_collections, short_switches
 from bfsql.serving import tracing
 from bfsql.serving.address import bind, check_exposure, url
 from bfsql.serving.admin import admin_listener, serving_admin
-from bfsql.serving.live import GraphFactory, LiveConfiguration, LiveGraph, open_live
+from bfsql.serving.calls import Calls
+from bfsql.serving.graphs import application, greeting, modules
+from bfsql.serving.live import LiveConfiguration, LiveGraph, open_lives, report_unusable
 from bfsql.serving.logs import log_to_stderr
 from bfsql.serving.watchdog import watched_loop
 from bfsql.settings import ServeSettings
 
 
 async def serve_http(
-    graph_factory: GraphFactory,
+    graphs: Mapping[str, LiveConfiguration],
     settings: ServeSettings,
-    module: str,
-    configure: Callable[[], LiveConfiguration] | None = None,
+    configure: Callable[[], Mapping[str, LiveConfiguration]] | None = None,
     on_listening: Callable[[str], None] | None = None,
-    **arguments: Any,
+    **of_page: Any,
 ) -> None:
-    """Serve a graph over HTTP until the operator stops the server.
+    """Serve graphs over HTTP until the operator stops the server.
 
     SIGTERM and SIGINT stop it (`bfsql.serving.draining`); SIGHUP makes it reload its configuration
-    and reopen the graph.
+    and reopen the graphs.
 
     Args:
-        graph_factory: Opens the graph.
+        graphs: What opens each graph, by its name; one alone may have an empty name.
         settings: Address and bounds.
-        module: Name of the module with the `application(live_graph, settings)` to run and the
-            `GREETING`, which contains `{url}`. It is imported while the graph is being opened.
-        configure: Reloads the configuration; None reopens the graph with the same one.
+        configure: Reloads the configuration, and returns that of the graphs to reopen; None reopens
+            all with the same one.
         on_listening: Called with the URL once the server listens.
-        **arguments: Further ones of the `application`.
+        **of_page: Further arguments of the page's `application`.
     """
     log_to_stderr(settings)
     check_exposure(settings)
-    configure = configure or (lambda: (graph_factory, settings))
     with (
         bind(settings.host, settings.port) as listener,
         admin_listener(settings) as admin,
         ExitStack() as until_closed,  # signals are handled until the graph is closed
     ):
-        ahead = (module, "bfsql.serving.draining")
-        async with open_while_importing(graph_factory, settings, *ahead) as live:
+        ahead = (*modules(settings), "bfsql.serving.draining")
+        async with open_while_importing(graphs, *ahead) as lives:
             from bfsql.serving.draining import Server
 
-            home = import_module(module)
-            app = home.application(live, settings, **arguments)
-            server = Server(tracing.traced(app, spans=settings.rest), live)
-            until_closed.enter_context(handled_signals(live, configure))
-            async with serving_admin(admin, live, server):
-                sys.stderr.write(f"{home.GREETING.format(url=url(listener, ''))}\n")
+            first = next(iter(lives.values()))
+            app = application(lives, settings, **of_page)
+            server = Server(tracing.traced(app, spans=settings.rest), first)
+            reload = partial(_reload, lives, configure or (lambda: graphs))
+            until_closed.enter_context(handled_signals(first.calls, reload))
+            async with serving_admin(admin, *lives.values(), public=server):
+                sys.stderr.write(f"{greeting(lives, settings, url(listener, ''))}\n")
                 sys.stderr.flush()
                 if on_listening is not None:
                     on_listening(url(listener, "/"))
                 await server.serve(sockets=[listener])
 
 
+def _reload(
+    lives: Mapping[str, LiveGraph], configure: Callable[[], Mapping[str, LiveConfiguration]]
+) -> None:
+    """Reopen the graphs whose configuration is returned."""
+    try:
+        changed = configure()
+    except Exception as error:  # noqa: BLE001 - the server goes on, whatever it is
+        report_unusable(error)
+        return
+    for name in changed.keys() & lives.keys():
+        lives[name].reload(partial(changed.__getitem__, name))
+
+
 @asynccontextmanager
 async def open_while_importing(
-    graph_factory: GraphFactory, settings: ServeSettings, *modules: str
-) -> AsyncIterator[LiveGraph]:
-    """Open a graph, and meanwhile import the named modules, which takes long."""
+    graphs: Mapping[str, LiveConfiguration], *modules: str
+) -> AsyncIterator[dict[str, LiveGraph]]:
+    """Open graphs, and meanwhile import the named modules, which takes long."""
 
     def import_ahead() -> None:
         with suppress(ImportError):  # raised again in the main thread
@@ -90,11 +103,12 @@ async def open_while_importing(
 
     importing = threading.Thread(target=import_ahead, daemon=True)
     importing.start()
-    async with open_live(graph_factory, settings) as live:
+    async with open_lives(graphs) as lives:
         await asyncio.to_thread(importing.join)
         # The first graph is among what is frozen, and has to be collected when another one takes
         # its place.
-        live.on_open(lambda _: gc.unfreeze())
+        for live in lives.values():
+            live.on_open(lambda _: gc.unfreeze())
         with (
             frozen_modules(),
             rare_collections(600),
@@ -102,13 +116,11 @@ async def open_while_importing(
             tracing.exported_spans(),
             watched_loop(),
         ):
-            yield live
+            yield lives
 
 
 @contextmanager
-def handled_signals(
-    live: LiveGraph, configure: Callable[[], LiveConfiguration] | None = None
-) -> Iterator[None]:
+def handled_signals(calls: Calls, reload: Callable[[], None] | None = None) -> Iterator[None]:
     """Stop the server on SIGINT and SIGTERM, and reload its configuration on SIGHUP.
 
     The signals are handled in the running event loop; in a thread, none is.
@@ -118,9 +130,9 @@ def handled_signals(
         return
     loop = asyncio.get_running_loop()
     handlers: dict[int, Callable[[], object]]
-    handlers = dict.fromkeys((signal.SIGINT, signal.SIGTERM), live.calls.stop)
-    if configure is not None and hasattr(signal, "SIGHUP"):  # Windows has none
-        handlers[signal.SIGHUP] = partial(live.reload, configure)
+    handlers = dict.fromkeys((signal.SIGINT, signal.SIGTERM), calls.stop)
+    if reload is not None and hasattr(signal, "SIGHUP"):  # Windows has none
+        handlers[signal.SIGHUP] = reload
     before = {
         number: signal.signal(number, lambda got, _: loop.call_soon_threadsafe(handlers[got]))
         for number in handlers

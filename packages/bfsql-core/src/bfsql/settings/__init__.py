@@ -26,6 +26,7 @@ from bfsql.settings.model import (
     Kind,
     Option,
     options,
+    options_of_one,
     spelled,
     without_secrets,
 )
@@ -50,6 +51,7 @@ __all__ = [
     "UnreadableFile",
     "open_regular",
     "options",
+    "options_of_one",
     "read_config",
     "read_text",
     "resolve",

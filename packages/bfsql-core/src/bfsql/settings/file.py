@@ -5,6 +5,8 @@ max_tokens = 10000
 [backend]
 name = "sqlite"
 path = "films.db"
+
+Several graphs have a table each, `[graphs.NAME]`, instead of `[backend]`.
 """
 
 from __future__ import annotations
@@ -17,12 +19,12 @@ import stat
 import time
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from io import BufferedReader, FileIO
 from pathlib import Path
 from typing import Any
 
-from bfsql.errors import ConfigurationError, system_reason
+from bfsql.errors import ConfigurationError, did_you_mean, system_reason
 from bfsql.settings.trust import Level
 
 FILE_NAME = "bfsql.toml"
@@ -30,6 +32,13 @@ FILE_NAME = "bfsql.toml"
 
 VARIABLE = "BFSQL_CONFIG"
 """Environment variable with the path of another file."""
+
+_TEXTS = ("title", "graph_description")
+_LIMITS = ("max_tokens", "deadline", "max_nodes", "max_edges", "max_call_memory")
+OF_GRAPH = (*_TEXTS, *_LIMITS)
+"""Settings of the server that a graph of several has in its table, the limits in its `limits`."""
+
+_GRAPH_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 _POSITION = re.compile(
     r"^(?P<reason>.*?) \(at (?:line (?P<line>\d+), column \d+|end of document)\)"
@@ -51,6 +60,38 @@ class ConfigFile:
     """Whether it was named, found, or accepted by the user."""
     text: str = ""
     """The content that was parsed, by which an acceptance is recognised."""
+    graphs: Mapping[str, dict[str, Any]] = field(default_factory=dict)
+    """The tables `[graphs.NAME]`, by name."""
+    graph: str = ""
+    """The graph whose settings `server` and `backend` are; empty if it has no name."""
+
+    def of_graph(self, name: str) -> ConfigFile:
+        """The file as if it had only one of its graphs.
+
+        Raises:
+            ConfigurationError: It does not have the graph, or has unknown limits for it.
+        """
+        if name not in self.graphs:
+            names = ", ".join(self.graphs) or "none"
+            raise ConfigurationError(
+                f"There is no graph {name[:64]!r} in [graphs] of {self.place}."
+                f"{did_you_mean(name, self.graphs) or f' There are: {names}.'}"
+            )
+        table = dict(self.graphs[name])
+        limits, backend = table.pop("limits", {}), table.pop("backend", None)
+        place = f"[graphs.{name}] of {self.place}"
+        if not isinstance(limits, dict) or limits.keys() - {*_LIMITS}:
+            known = ", ".join(_LIMITS)
+            raise ConfigurationError(f"limits in {place} has to be a table of any of: {known}.")
+        if not isinstance(backend, str | None):
+            raise ConfigurationError(f"backend in {place} is {backend!r}; it has to be text.")
+        own = {key: table.pop(key) for key in _TEXTS if key in table} | limits
+        server = {**self.server, **own}
+        return replace(self, server=server, backend=table, backend_name=backend, graph=name)
+
+    def variable(self, field: str) -> str:
+        """The environment variable of a setting of the graph."""
+        return f"{graph_variables(self.graph)}{field.upper()}"
 
     @property
     def place(self) -> str:
@@ -60,7 +101,40 @@ class ConfigFile:
     @property
     def backend_place(self) -> str:
         """The table as messages name it."""
-        return f"[backend] of {self.place}"
+        return f"[{f'graphs.{self.graph}' if self.graph else 'backend'}] of {self.place}"
+
+    @property
+    def backend_key(self) -> str:
+        """The key of that table that names the backend."""
+        return "backend" if self.graph else "name"
+
+
+def graph_variables(name: str) -> str:
+    """The beginning of the environment variables of one of several graphs."""
+    return f"BFSQL_GRAPHS_{name.upper().replace('-', '_')}_"
+
+
+def checked_graphs(graphs: Any, place: str) -> dict[str, dict[str, Any]]:
+    """The tables of several graphs.
+
+    Raises:
+        ConfigurationError: They are not tables, or a name cannot be in a URL or is that of two.
+    """
+    if not isinstance(graphs, dict) or not graphs:
+        raise ConfigurationError(f"graphs in {place} has to have tables, as [graphs.films].")
+    names: dict[str, str] = {}
+    for name, table in graphs.items():
+        if not _GRAPH_NAME.fullmatch(name) or not isinstance(table, dict):
+            raise ConfigurationError(
+                f"{name[:80]!r} in [graphs] of {place} is no graph: it has to be a table with a "
+                "name of 1 to 64 letters, digits, - and _, as [graphs.films]."
+            )
+        if (other := names.setdefault(graph_variables(name), name)) != name:
+            raise ConfigurationError(
+                f"Two graphs of {place} have one name: {other} and {name}, whose environment "
+                "variables would be the same. Rename one of them."
+            )
+    return graphs
 
 
 def read_config(named: str | Path | None, environment: Mapping[str, str]) -> ConfigFile:
@@ -174,6 +248,12 @@ def _parsed(path: Path, text: str, level: Level = Level.NAMED) -> ConfigFile:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigurationError(_not_toml(path, text, str(error))) from None
+    if "graphs" in content and "backend" in content:
+        raise ConfigurationError(
+            f"{path} has both [backend] and [graphs]. Make [backend] one of [graphs.NAME], with "
+            "backend in place of name."
+        )
+    graphs = checked_graphs(content.pop("graphs"), str(path)) if "graphs" in content else {}
     backend = content.pop("backend", {})
     if not isinstance(backend, dict):
         raise ConfigurationError(
@@ -183,7 +263,7 @@ def _parsed(path: Path, text: str, level: Level = Level.NAMED) -> ConfigFile:
     name = backend.pop("name", None)
     if name is not None and not isinstance(name, str):
         raise ConfigurationError(f"name in [backend] of {path} is {name!r}; it has to be text.")
-    return ConfigFile(path, content, backend, name, level, text)
+    return ConfigFile(path, content, backend, name, level, text, graphs)
 
 
 def _not_toml(path: Path, text: str, message: str) -> str:

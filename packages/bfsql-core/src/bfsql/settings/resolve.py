@@ -18,6 +18,7 @@ from pydantic import BaseModel, SecretBytes, SecretStr, ValidationError
 from bfsql.errors import ConfigurationError, did_you_mean
 from bfsql.masking import hide_secrets, secrets_in, shorten
 from bfsql.settings.file import VARIABLE as CONFIG_VARIABLE
+from bfsql.settings.file import UnreadableFile, read_text
 from bfsql.settings.model import Option, spelled
 from bfsql.settings.model import options as fields
 from bfsql.settings.trust import FoundFile, Level
@@ -56,6 +57,7 @@ def resolve(
     place: str = "the configuration",
     base: Path | None = None,
     level: Level = Level.NAMED,
+    graphs: Mapping[str, Any] | None = None,
 ) -> Resolved[M]:
     """One settings object from four layers.
 
@@ -74,6 +76,7 @@ def resolve(
         base: Folder to which relative paths of the table refer; validators have it as `base` of
             their context, for paths inside of tables.
         level: How far the table is trusted.
+        graphs: The tables of all graphs of the file, which validators have in their context.
 
     Raises:
         ConfigurationError: A key that the model does not have, a value that it does
@@ -83,7 +86,7 @@ def resolve(
     values: dict[str, Any] = {}
     given: dict[str, _Setting] = {}
     layers = (
-        _from_table(settings, table or {}, place, level),
+        _from_table(settings, table or {}, place, level, base),
         _from_environment(settings, environment or {}),
         _from_options(settings, options or {}),
     )
@@ -94,7 +97,7 @@ def resolve(
             value = path if base is None else base / path
         values[option.field], given[option.field] = value, one
     try:
-        made = model.model_validate(values, context={"base": base})
+        made = model.model_validate(values, context={"base": base, "graphs": graphs or {}})
     except ValidationError as error:
         by_field = {option.field: option for option in settings}
         lines = [_sentence(fault, by_field, given, place) for fault in error.errors()]
@@ -109,15 +112,38 @@ def resolve(
 
 
 def _from_table(
-    known: Sequence[Option], table: Mapping[str, Any], place: str, level: Level
+    known: Sequence[Option], table: Mapping[str, Any], place: str, level: Level, base: Path | None
 ) -> Iterator[_Setting]:
     by_key = {option.key: option for option in known}
     for key, value in table.items():
         origin = f"{key} in {place}"
         option = by_key.get(key.replace("-", "_"))
+        if option is None and (option := _in_file(key, by_key)) and isinstance(value, str):
+            value = secret_in(Path(base or "") / Path(value).expanduser(), origin)  # noqa: PLW2901
         if option is None:
             raise ConfigurationError(_unknown(origin, key, list(by_key)))
         yield _Setting(option, value, origin, level)
+
+
+def _in_file(key: str, by_key: Mapping[str, Option]) -> Option | None:
+    """The secret setting that a key of a table such as `dsn_file` gives as a file."""
+    name, end, _ = key.replace("-", "_").rpartition("_file")
+    option = by_key.get(name) if end else None
+    return option if option is not None and option.secret else None
+
+
+def secret_in(path: Path, origin: str) -> str:
+    """The content of a file with a secret.
+
+    Raises:
+        ConfigurationError: It cannot be read.
+    """
+    try:
+        return read_text(path).strip()
+    except UnreadableFile as unreadable:
+        raise ConfigurationError(
+            _capital(f"{origin} is {str(path)!r}: the file cannot be read ({unreadable}).")
+        ) from None
 
 
 def _from_environment(
@@ -275,9 +301,11 @@ def _capital(text: str) -> str:
 
 def excess(allowed: FoundFile, known: Sequence[Option], table: Mapping[str, Any]) -> Iterator[str]:
     """The settings in the table of a found file that it may not have."""
-    by_key, names = {option.key: option.field for option in known}, allowed.settings.split()
+    by_key, names = {option.key: option for option in known}, allowed.settings.split()
     for key, value in table.items():
-        name = by_key.get(key.replace("-", "_"), "")  # an unknown key has an error of its own
+        option = by_key.get(key.replace("-", "_"))
+        # An unknown key has an error of its own; any file with a secret could be sent anywhere.
+        name = option.field if option else key if _in_file(key, by_key) else ""
         if name and name not in names:
             yield key
         elif name in allowed.checks and not allowed.checks[name](value):
