@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ from bfsql import plugins, settings
 from bfsql.errors import ConfigurationError, PluginError
 from bfsql.plugins import BackendPlugin
 from bfsql.settings import BackendSettings
+from bfsql.settings.file import OF_GRAPH, graph_variables
 from bfsql_federation.identifiers import COMMON_PREFIXES
 
 
@@ -68,7 +69,8 @@ class FederationSettings(BackendSettings):
 
     members: dict[str, Any] = Field(min_length=1)
     """Tables `[backend.members.NAME]`, each with `backend` and the settings of that backend; also
-    `ids`, `rename_types` and `rename_predicates`.
+    `ids`, `rename_types` and `rename_predicates`. In place of these settings, `served` names one of
+    `[graphs.NAME]`.
     """
     prefixes: dict[str, list[str]] = Field(default={})
     """A prefix of ids, and its other spellings."""
@@ -96,8 +98,8 @@ class FederationSettings(BackendSettings):
     @field_validator("members")
     @classmethod
     def _opened(cls, members: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
-        base = (info.context or {}).get("base")
-        return {name: _member(name, table, base) for name, table in members.items()}
+        context = info.context or {}
+        return {name: _member(name, table, **context) for name, table in members.items()}
 
     @property
     def all_prefixes(self) -> dict[str, list[str]]:
@@ -112,10 +114,15 @@ class FederationSettings(BackendSettings):
         return {**rest, **self.prefixes}
 
 
-def _member(name: str, table: Any, base: Path | None) -> MemberSettings:
-    place = f"[backend.members.{name}]"
+def _member(
+    name: str, table: Any, base: Path | None = None, graphs: Mapping[str, Any] | None = None
+) -> MemberSettings:
+    place, prefix = f"[backend.members.{name}]", f"FEDERATION_{name.upper().replace('-', '_')}_"
     if isinstance(table, MemberSettings):
         return table
+    if isinstance(table, Mapping) and "served" in table:
+        prefix = graph_variables(str(table["served"]))
+        table = _served(place, table, graphs or {})
     if not isinstance(table, Mapping) or not isinstance(table.get("backend"), str):
         raise ValueError(  # noqa: TRY004 - pydantic reports no other
             f"{place} needs backend, the name of a backend: bfsql backends lists them"
@@ -127,13 +134,10 @@ def _member(name: str, table: Any, base: Path | None) -> MemberSettings:
     try:
         words = settings.resolve(MemberWords, table=own, place=place).settings
         plugin = plugins.load(table["backend"])
-        prefix = f"FEDERATION_{name.upper().replace('-', '_')}_"
-        known = settings.options(plugin.settings, prefix)
         resolved = settings.resolve(
             plugin.settings,
             table=rest,
-            # Other variables, such as DATABASE_URL, would be those of one graph among several.
-            known=[replace(one, environment=one.environment[:1]) for one in known],
+            known=settings.options_of_one(plugin.settings, prefix),
             environment=os.environ,
             place=place,
             base=base,
@@ -141,3 +145,16 @@ def _member(name: str, table: Any, base: Path | None) -> MemberSettings:
     except (ConfigurationError, PluginError) as error:
         raise ValueError(str(error)) from None
     return MemberSettings(table["backend"], plugin, resolved.settings, words)
+
+
+def _served(place: str, table: Mapping[str, Any], graphs: Mapping[str, Any]) -> dict[str, Any]:
+    """The table of a graph that is also served by itself, with the words of the member."""
+    own = {key: one for key, one in table.items() if key in MemberWords.model_fields}
+    if str(table["served"]) not in graphs or len(table) != len(own) + 1:
+        raise ValueError(
+            f"{place} may have served, one of the other [graphs.NAME] "
+            f"({', '.join(graphs) or 'there are none'}), and {', '.join(MemberWords.model_fields)}"
+        )
+    graph = graphs[table["served"]]
+    rest = {key: one for key, one in graph.items() if key not in (*OF_GRAPH, "limits")}
+    return {"backend": "sqlite", **rest, **own}

@@ -454,7 +454,7 @@ def opened(
         limits=replace(limits, account=memory),
         cache_records=settings.cache_records,
         cache_ttl=settings.cache_lifetime,
-        max_pause=settings.max_pause if served else None,
+        max_pause=settings.max_pause if served and backend is None else None,
         require_read_only=settings.require_read_only if served else None,
         observers=observers,
     )

@@ -24,10 +24,10 @@ from bfsql.cli.clients import (
     read_file,
 )
 from bfsql.cli.configuration import DEFAULT_BACKEND, Configuration, server_options
-from bfsql.cli.configured import ConfiguredCommand, check_graph, graph_files
+from bfsql.cli.configured import ConfiguredCommand, check_graph, each_graph, graph_files
 from bfsql.cli.serve import check_options, serve
 from bfsql.cli.splice import Unreadable
-from bfsql.errors import ConfigurationError, did_you_mean
+from bfsql.errors import BfsqlError, ConfigurationError, did_you_mean
 from bfsql.loading.folders import working_folder
 from bfsql.settings import Option, UnreadableFile
 
@@ -66,6 +66,7 @@ class _ClientName(click.Choice):  # type: ignore[type-arg] # generic from click 
     cls=_InstallCommand,
     server=True,
     graph=True,
+    several=True,
     common=("graph_description", "answer_format", "max_tokens"),
     examples=("bfsql install claude-desktop films.db", "bfsql install cursor films.db --print"),
 )
@@ -92,8 +93,19 @@ def install(
     Takes the options of `bfsql serve`, which the client uses to start the server; paths are
     made absolute. The rest of the file is not changed, and a backup is made. Environment
     variables that provide settings are written into the entry. If a variable holds a secret,
-    only a reference to it is written, in the client's own syntax.
+    only a reference to it is written, in the client's own syntax. Several graphs have an entry
+    each, with the name of the graph.
     """
+    if configuration.choice.several and url is None:
+        if name is not None:
+            raise ConfigurationError("--name is for one graph: choose it with --graph-name.")
+        of_all = {"name": None, "url": None, "client": client, "only_print": only_print}
+        for one in each_graph(ask=True).values():
+            if isinstance(one, BfsqlError):
+                raise one
+            assert install.callback is not None
+            install.callback(one, **of_all, remove=remove, with_secrets=with_secrets)
+        return
     known = CLIENTS[client]
     name = name or _name(configuration, url)
     place = _place(known)
@@ -137,7 +149,9 @@ def launch(configuration: Configuration) -> Launch:
     """The command that starts the server from any folder, with the same settings."""
     choice = configuration.choice
     args = ["serve"]
-    if choice.backend_origin != "default" or choice.backend != DEFAULT_BACKEND:
+    if choice.file.graph:
+        args += ["--graph-name", choice.file.graph]
+    elif choice.backend_origin != "default" or choice.backend != DEFAULT_BACKEND:
         args += ["--backend", choice.backend]
     if choice.file.path is not None:
         args += ["--config", str(choice.file.path.resolve())]
@@ -160,7 +174,7 @@ def launch(configuration: Configuration) -> Launch:
                 if option.kind == "path":
                     text = str(Path(text).expanduser().resolve())
                 variables[variable] = Variable(text, option.flag if option.secret else None)
-            elif origin == "default" and isinstance(value, Path):
+            elif origin == "default" and isinstance(value, Path) and not choice.file.graph:
                 args += [option.flag, str(value.expanduser().resolve())]
             elif origin == "default" and option.field == "answer_format":
                 args += [option.flag, "lines"]  # a model reads the same facts in fewer tokens
@@ -182,8 +196,10 @@ def argument(option: Option, setting: Any, *, is_path: bool) -> Iterator[str]:
 def _name(configuration: Configuration, url: str | None) -> str:
     """The default name of the server: that of the graph's file, or of the store."""
     if url is not None:
-        return "bfsql"
+        return url.rstrip("/").partition("/mcp/")[2] or "bfsql"
     paths = graph_files(configuration)
+    if graph := configuration.choice.file.graph:
+        return graph
     return paths[0].name.partition(".")[0] if paths else configuration.choice.backend
 
 

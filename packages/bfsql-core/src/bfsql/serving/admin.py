@@ -128,7 +128,8 @@ class Health:
         if live.current.graph_schema.latest is None:
             reasons.append("The schema of the graph has not been read yet.")
         if live.problem is not None:
-            reasons.append(f"{STALE if live.is_open else UNOPENED} {live.problem}")
+            reasons = [*reasons, STALE] if live.is_open else [UNOPENED]
+            reasons.append(live.problem)
         return [hide_secrets(reason) for reason in reasons if reason]
 
     async def _probe(self) -> str | None:
