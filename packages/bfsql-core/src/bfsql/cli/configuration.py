@@ -41,9 +41,8 @@ DEFAULT_BACKEND = "sqlite"
 BACKEND_VARIABLE = "BFSQL_BACKEND"
 """Environment variable that names the backend."""
 
-_SEVERAL = BackendPlugin(
-    "several graphs", BackendSettings, lazy_call("bfsql.memory:MemoryBackend")
-)  # which is never opened
+# It is never opened.
+_SEVERAL = BackendPlugin("several graphs", BackendSettings, lazy_call("bfsql.memory:MemoryBackend"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,53 +76,36 @@ class Choice:
         return file.path.resolve() if file.path and file.level is not Level.NAMED else None
 
     def backend_options(self, reserved: Collection[str] = ()) -> list[Option]:
-        """Settings of the backend; each has a variable `BFSQL_<BACKEND>_<FIELD>`, and those of one
-        of several graphs `BFSQL_GRAPHS_<NAME>_<FIELD>`.
+        """Settings of the backend, each with a variable that begins with `variables`.
 
         Options with a name that the command already has become `--<backend>-<name>`.
         """
+        of = options_of_one if self.file.graph else options
         return [
             replace(option, name=f"{self.backend}-{option.name}")
             if option.name in reserved
             else option
-            for option in (options_of_one if self.file.graph else options)(
-                self.plugin.settings, self.variables
-            )
+            for option in of(self.plugin.settings, self.variables)
         ]
 
     @property
+    def own_options(self) -> list[Option]:
+        """Settings of the server that one of several graphs has of its own."""
+        known = options_of_one(ServeSettings, self.variables) if self.file.graph else ()
+        return [one for one in known if one.field in OF_GRAPH]
+
+    @property
     def variables(self) -> str:
-        """The beginning of the environment variables of the graph's store."""
+        """The beginning of the environment variables of the graph."""
         graph = self.file.graph
         return graph_variables(graph) if graph else variable_prefix(self.backend)
 
-    @property
-    def own_settings(self) -> set[str]:
-        """The settings of the server that one of several graphs has of its own, not those of all."""
-        file = self.file
-        table = file.graphs.get(file.graph, {})
-        given = {*table, *table.get("limits", {})}
-        variables = {one for one in OF_GRAPH if self.environment.get(file.variable(one))}
-        return (given & {*OF_GRAPH}) | (variables if file.graph else set())
-
-    def server_options(self) -> list[Option]:
-        """Settings of the server; those of one of several graphs also by its own variables."""
-        file, own, known = self.file, self.own_settings, server_options()
-        for at, one in enumerate(known) if file.graph else ():
-            if one.field in OF_GRAPH:
-                of_all = () if one.field in own else one.environment
-                known[at] = replace(one, environment=(file.variable(one.field), *of_all))
-        return known
-
     def unused_variables(self) -> dict[str, str]:
         """Variables `BFSQL_...` that neither a setting nor another backend has, with the reason."""
-        others = [BACKEND_VARIABLE, *map(graph_variables, self.file.graphs)]
-        if not self.file.graphs:
-            others += [variable_prefix(one.name) for one in installed()]
-        known = [*self.backend_options(), *self.server_options()]
-        return unused_variables(
-            self.environment, known, [one for one in others if one != self.variables]
-        )
+        stores = () if self.file.graphs else (variable_prefix(one.name) for one in installed())
+        others = {BACKEND_VARIABLE, *stores, *map(graph_variables, self.file.graphs)}
+        known = [*self.backend_options(), *server_options(), *self.own_options]
+        return unused_variables(self.environment, known, [*others - {self.variables}])
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,24 +149,14 @@ def choose(
         config: Value of `--config`.
         backend: Value of `--backend`.
         graphs: Files; without `backend`, the ending of the first determines the backend. Several
-            that are each made by `bfsql load` are several graphs, named by their files.
+            that are each made by `bfsql load` are several graphs, with the names of the files.
         name: Value of `--graph-name`: one of several graphs.
-        several: Whether the command works on all of several graphs, if none is named.
+        several: Whether the command works on all graphs if none is named.
         environment: The process's environment.
-
-    Raises:
-        ConfigurationError: Among other reasons, there are several graphs, and the command needs one.
     """
     file = read_config(config, environment)
-    if named := _graphs_of_files(graphs) if backend is None else {}:
-        file = replace(file, backend={}, backend_name=None, graphs=named)
-    elif backend or graphs:
-        if name is not None:
-            raise ConfigurationError(
-                f"--graph-name {name} chooses one of several graphs, but another is given by "
-                f"{f'--backend {backend}' if backend else graphs[0]}. Leave out one of the two."
-            )
-        file = replace(file, graphs={})
+    if backend or graphs:
+        file = replace(file, graphs={} if backend else _graphs_of_files(graphs))
     if name is None and len(file.graphs) == 1:
         [name] = file.graphs
     if name is not None:
@@ -209,8 +181,8 @@ def _graphs_of_files(files: Sequence[str]) -> dict[str, dict[str, Any]]:
     tables = {one.stem: {"backend": name, kinds.setting: str(one)} for one in paths}
     if len(tables) < len(paths):
         raise ConfigurationError(
-            "Two of the files have one name, which is that of their graph. Rename one of them, or "
-            "name the graphs in [graphs.NAME] of a configuration file."
+            "Two files have one name, which is that of a graph. Name the graphs in [graphs.NAME] "
+            "of a configuration file."
         )
     return checked_graphs(tables, "the command line")
 
@@ -258,9 +230,7 @@ def configure(
         ask: Whether the user may be asked about a found file.
     """
     file, model = choice.file, choice.plugin.settings
-    known, of_all = choice.backend_options(reserved), choice.server_options()
-    if file.graphs:
-        server = _options_of_graph(choice, server or {}, backend or {}, known)
+    known = choice.backend_options(reserved)
     table = file.backend if file.backend_name in (None, choice.backend) else {}
     base = file.path.parent if file.path else None
     resolved = partial(
@@ -268,7 +238,7 @@ def configure(
     )
     refused: list[str] = []
     if file.level is Level.FOUND:
-        refused += excess(ServeSettings.found_file, of_all, file.server)
+        refused += excess(ServeSettings.found_file, server_options(), file.server | file.own)
         refused += excess(model.found_file | BackendSettings.found_file, known, table)
     if not refused:
         _check_backend_keys(file, known)
@@ -292,28 +262,10 @@ def configure(
     return Configuration(choice, of_server, of_backend)
 
 
-def _options_of_graph(
-    choice: Choice, server: Mapping[str, Any], backend: Mapping[str, Any], known: Collection[Option]
-) -> dict[str, Any]:
-    """The options of the server that hold for one of several graphs, or for all.
-
-    Raises:
-        ConfigurationError: There are options of a backend, which would be those of any graph.
-    """
-    if given := next((one for one in known if one.field in backend), None):
-        place = choice.file.backend_place if choice.file.graph else "[graphs.NAME]"
-        raise ConfigurationError(
-            f"Option {given.flag} is a setting of one graph among several: set {given.key} in "
-            f"{place}, or name the graph by its file or --backend."
-        )
-    own = choice.own_settings
-    return {field: value for field, value in server.items() if field not in own}
-
-
 def _check_backend_keys(file: ConfigFile, known: Collection[Option]) -> None:
-    """Refuse a misspelt `name` in the table of the backend, which is `backend` in that of a graph."""
+    """Refuse a misspelt `name` in the table of the backend, or `backend` in that of a graph."""
     strangers = file.backend.keys() - {o.key for o in known} - {o.name for o in known}
-    keys = ["name", file.backend_key]
+    keys = {"name", file.backend_key}
     name = next((key for key in sorted(strangers) if did_you_mean(key, keys)), None)
     if name and file.backend_name is None:
         names = ", ".join(names_like(str(file.backend[name])))

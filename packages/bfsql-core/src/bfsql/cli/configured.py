@@ -322,26 +322,13 @@ class ConfiguredCommand(click.Command):
         reserved = self._reserved_names()
         return configure(choice, **values, reserved=reserved, writes=writes, ask=ask)
 
-    def each_graph(
-        self, ctx: click.Context, choice: Choice, *, ask: bool = False
-    ) -> Configurations:
-        """The settings of each graph that the command works on."""
-        if not choice.several:
-            return {choice.file.graph: self.configuration(ctx, choice, ask=ask)}
-        found: Configurations = {}
-        for name in choice.several:
-            try:
-                found[name] = self.configuration(ctx, choice.of_graph(name), ask=ask)
-            except BfsqlError as error:
-                found[name] = error
-        return found
-
     def _dynamic(
         self, ctx: click.Context, *, brief: bool = False
     ) -> tuple[list[click.Parameter], list[click.Parameter]]:
         """The options of the backend and those of the server, or the common ones of both."""
         choice: Choice | None = ctx.meta.get(_CHOICE)
-        backend = self.backend_options(choice) if choice else []
+        # Those of several graphs are in the file: an option would be that of any.
+        backend = self.backend_options(choice) if choice and not choice.file.graphs else []
         server = [o for o in server_options() if self._server and o.field not in self._without]
         if brief:
             files = choice.plugin.files if choice else None
@@ -359,7 +346,7 @@ class ConfiguredCommand(click.Command):
 
     def backend_options(self, choice: Choice) -> list[Option]:
         """The backend's settings, by their option names on this command."""
-        return [] if choice.several else choice.backend_options(self._reserved_names())
+        return choice.backend_options(self._reserved_names())
 
     def _reserved_names(self) -> set[str]:
         """Names that no backend can have, because they would be ambiguous or differ by command."""
@@ -434,14 +421,8 @@ def opened(
     """Open the graph of the configuration; for `async with`.
 
     A graph that is opened for a server survives a loss of the store and checks its rights, and over
-    HTTP its limits are also upper limits for calls.
-
-    Args:
-        configuration: Its settings.
-        served: Whether it is opened for a server.
-        observers: Notified of its calls.
-        memory: The account of all graphs of the process.
-        backend: What answers in place of its store.
+    HTTP its limits are also upper limits for calls. Of several, it has a part of their `memory`,
+    and `backend` stands for its store while that cannot be opened.
     """
     from bfsql.graph import open_graph
 
@@ -468,17 +449,26 @@ def show_origin(configuration: Configuration) -> None:
         click.echo(f"The {what} comes from {path}, found in the working directory.", err=True)
 
 
-def reader() -> Callable[[], Configurations]:
-    """Rereads the settings of each graph of the running command from the current files."""
-    ctx = click.get_current_context()
-    command = cast("ConfiguredCommand", ctx.command)
-    return lambda: command.each_graph(ctx, ctx.meta[_CHOOSE]())
+def reader(*, ask: bool = False) -> Callable[[], Configurations]:
+    """Reads the settings of each graph of the running command from the current files.
 
-
-def each_graph(*, ask: bool) -> Configurations:
-    """The settings of each graph of the running command; `ask` as in `configure`."""
+    Args:
+        ask: Whether the user may be asked about a found file.
+    """
     ctx = click.get_current_context()
-    return cast("ConfiguredCommand", ctx.command).each_graph(ctx, ctx.meta[_CHOICE], ask=ask)
+    configured = partial(cast("ConfiguredCommand", ctx.command).configuration, ctx, ask=ask)
+
+    def read() -> Configurations:
+        choice: Choice = ctx.meta[_CHOOSE]()
+        found: Configurations = {}
+        for name in choice.several:
+            try:
+                found[name] = configured(choice.of_graph(name))
+            except BfsqlError as error:
+                found[name] = error
+        return found or {choice.file.graph: configured(choice)}
+
+    return read
 
 
 def loaded_first(graph: str, choice: Choice) -> bool:

@@ -46,15 +46,8 @@ def explore(configuration: Configuration, *, replay: Path | None, no_browser: bo
     """
     show_origin(configuration)
     read = reader()
-    name = configuration.choice.file.graph
-
-    def again() -> Configurations:
-        return {
-            of: _for_people(one) for of, one in read().items() if isinstance(one, Configuration)
-        }
-
-    mine = _for_people(configuration)
-    parts = server_parts(mine, {name: mine}, again)
+    [graph] = graphs = _for_people(read())
+    parts = server_parts(graphs[graph], graphs, lambda: _for_people(read()))
     view = "#view=replay" if replay else ""
 
     def show(url: str) -> None:  # without waiting for the browser, which may run in this terminal
@@ -63,7 +56,11 @@ def explore(configuration: Configuration, *, replay: Path | None, no_browser: bo
     run(*parts, on_listening=None if no_browser else show, replay=replay)
 
 
-def _for_people(of: Configuration) -> Configuration:
+def _for_people(graphs: Configurations) -> dict[str, Configuration]:
     """A web server without the default token budget, which is for models."""
-    budget = {"max_tokens": 0} if of.server.levels["max_tokens"] is Level.DEFAULT else {}
-    return of.with_server(rest=True, transport="stdio", **budget)
+    found = {}
+    for name, of in graphs.items():
+        assert isinstance(of, Configuration)  # which one graph always is
+        budget = {"max_tokens": 0} if of.server.levels["max_tokens"] is Level.DEFAULT else {}
+        found[name] = of.with_server(rest=True, transport="stdio", **budget)
+    return found

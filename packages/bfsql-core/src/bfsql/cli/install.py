@@ -24,7 +24,7 @@ from bfsql.cli.clients import (
     read_file,
 )
 from bfsql.cli.configuration import DEFAULT_BACKEND, Configuration, server_options
-from bfsql.cli.configured import ConfiguredCommand, check_graph, each_graph, graph_files
+from bfsql.cli.configured import ConfiguredCommand, check_graph, graph_files, reader
 from bfsql.cli.serve import check_options, serve
 from bfsql.cli.splice import Unreadable
 from bfsql.errors import BfsqlError, ConfigurationError, did_you_mean
@@ -100,7 +100,7 @@ def install(
         if name is not None:
             raise ConfigurationError("--name is for one graph: choose it with --graph-name.")
         of_all = {"name": None, "url": None, "client": client, "only_print": only_print}
-        for one in each_graph(ask=True).values():
+        for one in reader(ask=True)().values():
             if isinstance(one, BfsqlError):
                 raise one
             assert install.callback is not None

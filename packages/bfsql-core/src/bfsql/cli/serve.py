@@ -12,7 +12,7 @@ import os
 import sys
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
@@ -21,7 +21,6 @@ from bfsql.cli.configured import (
     Configurations,
     ConfiguredCommand,
     check_graph,
-    each_graph,
     opened,
     reader,
     show_origin,
@@ -30,12 +29,13 @@ from bfsql.errors import BfsqlError, CircuitOpen, ConfigurationError
 from bfsql.settings import Resolved, ServeSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
     from contextlib import AbstractAsyncContextManager
 
-    from bfsql.abc import GraphDbInterface
     from bfsql.graph import Graph
     from bfsql.serving.live import LiveConfiguration
+
+    Lives: TypeAlias = dict[str, LiveConfiguration]
 
 log = logging.getLogger("bfsql")
 
@@ -86,30 +86,18 @@ def serve(configuration: Configuration) -> None:
             check_graph(configuration)
             click.echo(waiting(sys.argv[1:]), err=True)
     read = reader()
-
-    def again() -> Configurations:
-        now = read()
-        for one in now.values():
-            if isinstance(one, Configuration):
-                check_options(one.server)
-        return now
-
-    run(*server_parts(configuration, each_graph(ask=False), again))
+    run(*server_parts(configuration, read(), read))
 
 
 def server_parts(
     configuration: Configuration, graphs: Configurations, read: Callable[[], Configurations]
-) -> tuple[
-    dict[str, LiveConfiguration], ServeSettings, Callable[[], Mapping[str, LiveConfiguration]]
-]:
+) -> tuple[Lives, ServeSettings, Callable[[], Lives]]:
     """The arguments for `run`: how to open the observed graphs, the settings, and how to reload.
 
-    Of several graphs only those are reopened whose settings have changed; all, if none has.
-
     Args:
-        configuration: What holds for the server.
-        graphs: That of each graph, by name.
-        read: Rereads these.
+        configuration: What holds for all graphs.
+        graphs: The settings of each.
+        read: Rereads them. Graphs whose settings have changed are reopened, or all if none has.
     """
     from bfsql.abc.unavailable import UnavailableBackend
     from bfsql.memory_account import MemoryAccount, default_of_all_calls
@@ -117,60 +105,55 @@ def server_parts(
     from bfsql.serving.live import LiveConfiguration
     from bfsql.serving.metrics import Metrics
 
-    settings = configuration.server.settings
+    settings, several = configuration.server.settings, len(graphs) > 1
     metrics = Metrics(by_graph=any(graphs)) if settings.admin_port is not None else None
     recorders = []
     if settings.record is not None:
         from bfsql.explore.record import Recorder
 
         recorders.append(Recorder(settings.record))
-    several = len(graphs) > 1
-    account = MemoryAccount(settings.max_memory or default_of_all_calls()) if several else None
+    memory = settings.max_memory or default_of_all_calls()
+    account = MemoryAccount(memory) if several else None
+    unavailable = UnavailableBackend(partial(CircuitOpen, None, 10.0))
 
     def live(one: Configuration | BfsqlError) -> LiveConfiguration:
-        known = one if isinstance(one, Configuration) else configuration
-        if several:  # its share, so that no graph can take what the others need
-            own = known.server.settings
-            known = known.with_server(
-                max_memory=(own.max_memory or default_of_all_calls()) // 2,
-                cache_records=own.cache_records // len(graphs),
-            )
+        known = configuration if isinstance(one, BfsqlError) else one
+        if several:  # its share, so that no graph takes what all need
+            records = known.server.settings.cache_records // len(graphs)
+            known = known.with_server(max_memory=memory // 2, cache_records=records)
+        observers = [*observers_of(known.server.settings, metrics), *recorders]
+        opens = partial(opened, known, served=True, observers=observers, memory=account)
 
-        def opening(backend: GraphDbInterface | None = None) -> AbstractAsyncContextManager[Graph]:
-            if backend is None and isinstance(one, BfsqlError):
+        def factory() -> AbstractAsyncContextManager[Graph]:
+            if isinstance(one, BfsqlError):
                 raise one
-            observers = [*observers_of(known.server.settings, metrics), *recorders]
-            return opened(known, served=True, observers=observers, memory=account, backend=backend)
+            return opens()
 
-        closed = UnavailableBackend(partial(CircuitOpen, None, 10.0))
-        until_open = partial(opening, closed) if several else None
-        return LiveConfiguration(opening, known.server.settings, until_open)
+        until_open = partial(opens, backend=unavailable) if several else None
+        return LiveConfiguration(factory, known.server.settings, until_open)
 
-    before = graphs
-
-    def configure() -> Mapping[str, LiveConfiguration]:
-        nonlocal before
-        now = read()
+    def configure() -> Lives:
+        nonlocal graphs
+        before, graphs = graphs, read()
         for recorder in recorders:
             recorder.reopen()
-        if others := ", ".join(sorted(now.keys() ^ before.keys())):
-            log.warning("Graphs are added and removed only at the start: %s. Restart.", others)
-        changed = [name for name in now if _settings(now[name]) != _settings(before.get(name))]
-        before = {**before, **now}
-        return {name: live(now[name]) for name in changed or now}
+        if others := ", ".join(sorted(graphs.keys() ^ before.keys())):
+            log.warning("Restart the server to add or remove graphs: %s.", others)
+        changed = [name for name, one in graphs.items() if _opens(one) != _opens(before.get(name))]
+        return {name: live(graphs[name]) for name in changed or graphs}
 
     return {name: live(one) for name, one in graphs.items()}, settings, configure
 
 
-def _settings(one: Configuration | BfsqlError | None) -> object:
-    """What a graph is opened with, to be compared."""
+def _opens(one: Configuration | BfsqlError | None) -> object:
+    """The settings that a graph is opened with, or why it is not."""
     return (one.backend, one.server.settings) if isinstance(one, Configuration) else str(one)
 
 
 def run(
-    graphs: Mapping[str, LiveConfiguration],
+    graphs: Lives,
     settings: ServeSettings,
-    configure: Callable[[], Mapping[str, LiveConfiguration]] | None = None,
+    configure: Callable[[], Lives] | None = None,
     on_listening: Callable[[str], None] | None = None,
     **of_page: Any,
 ) -> None:

@@ -19,7 +19,7 @@ from pydantic import SecretBytes, SecretStr
 
 from bfsql.cli.command import ExitCode, escape
 from bfsql.cli.configuration import Configuration
-from bfsql.cli.configured import Configurations, ConfiguredCommand, each_graph, opened
+from bfsql.cli.configured import ConfiguredCommand, opened, reader
 from bfsql.cli.splice import toml_text
 from bfsql.errors import BfsqlError, ConfigurationError
 from bfsql.plugins import BackendState, HookState, hook_states, states
@@ -72,41 +72,31 @@ def _print_states(found: Mapping[str, Sequence[_State]]) -> None:
             print_table((title, "version", "distribution", ""), rows, styles=styles)
 
 
-@click.command("graphs", cls=ConfiguredCommand, server=True, graph=True, several=True, common=())
-@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
-def graphs(configuration: Configuration, *, as_json: bool) -> None:  # noqa: ARG001
+@click.command("graphs", cls=ConfiguredCommand, server=True, several=True, common=())
+def graphs(_: Configuration) -> None:
     """List the graphs of a configuration file, and whether each can be opened.
 
     Exit code 1: one cannot.
     """
-    rows = asyncio.run(_graph_rows(each_graph(ask=True)))
-    if as_json:
-        keys = ("name", "backend", "title", "state")
-        click.echo(json.dumps([dict(zip(keys, row, strict=True)) for row in rows]))
-    elif sys.stdout.isatty():
-        from bfsql.cli.render import print_table
 
-        styles = ["" if row[-1] == "ok" else "red" for row in rows]
-        print_table(("graph", "backend", "title", "state"), rows, styles=styles)
-    else:
-        click.echo("\n".join(escape("\t".join(row)) for row in rows))
-    if any(row[-1] != "ok" for row in rows):
-        click.get_current_context().exit(ExitCode.FAILED)
-
-
-async def _graph_rows(of: Configurations) -> list[tuple[str, ...]]:
-    async def row(name: str, one: Configuration | BfsqlError) -> tuple[str, ...]:
-        if isinstance(one, BfsqlError):
-            return name, "", "", str(one)
-        state = "ok"
+    async def state(one: Configuration | BfsqlError) -> str:
         try:
+            if isinstance(one, BfsqlError):
+                raise one
             async with asyncio.timeout(10.0), opened(one) as graph:
                 await graph.db.ping()
-        except (BfsqlError, OSError) as error:  # of which TimeoutError is one
-            state = str(error) or "it did not answer within 10 s"
-        return name, one.choice.backend, one.server.settings.title or "", state
+        except (BfsqlError, OSError) as error:  # which TimeoutError is
+            return str(error) or "it does not answer within 10 s"
+        return "ok"
 
-    return await asyncio.gather(*(row(name, one) for name, one in of.items()))
+    async def states() -> list[str]:
+        return await asyncio.gather(*map(state, found.values()))
+
+    found = reader(ask=True)()
+    for name, line in zip(found, lines := asyncio.run(states()), strict=True):
+        click.echo(escape(f"{name}\t{line}"))
+    if {*lines} != {"ok"}:
+        click.get_current_context().exit(ExitCode.FAILED)
 
 
 class Line(NamedTuple):

@@ -367,6 +367,7 @@ def application(
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
     live.sessions = sessions = Sessions(sdk, settings)
+    live.lifespan = lambda: sdk.router.lifespan_context(sdk)
     app = _with_welcome(with_passages(sessions))
     verifier = verifier or verifier_of(settings)
     if verifier is not None:

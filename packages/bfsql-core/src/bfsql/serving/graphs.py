@@ -1,6 +1,6 @@
 """The applications of a server's graphs behind one address.
 
-Several graphs have MCP at `/mcp/NAME` and the web API with its page at `/graphs/NAME/`; `/graphs`
+Several graphs have MCP at `/mcp/NAME`, and the web API with its page at `/graphs/NAME/`; `/graphs`
 lists those that the caller may use. One graph has them at `/mcp` and `/`.
 
 Starlette is not imported with this module, nor are the applications.
@@ -8,8 +8,6 @@ Starlette is not imported with this module, nor are the applications.
 
 from __future__ import annotations
 
-import asyncio
-import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from http import HTTPStatus
@@ -28,14 +26,14 @@ from bfsql.serving.requests import with_headers
 from bfsql.serving.tokens import verifier_of
 
 if TYPE_CHECKING:
+    from starlette.requests import Request
     from starlette.responses import Response
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
     from bfsql.serving.live import LiveGraph
     from bfsql.settings import ServeSettings
 
-MCP = "bfsql.server.mcp"
-WEB = "bfsql.explore.page"
+MCP, WEB = "bfsql.server.mcp", "bfsql.explore.page"
 """Modules with an `application` of one graph, and its `GREETING`."""
 
 
@@ -46,14 +44,10 @@ def modules(settings: ServeSettings) -> list[str]:
 
 def greeting(lives: Mapping[str, LiveGraph], settings: ServeSettings, url: str) -> str:
     """What the operator reads when the server listens."""
-    served = modules(settings)
     if [*lives] == [""]:
-        return "\n".join(import_module(module).GREETING.format(url=url) for module in served)
-    places = {MCP: "/mcp/NAME", WEB: "/graphs/NAME/"}
-    where = " and ".join(url + places[module] for module in served)
-    closed = [f"{name} (not open yet)" for name, live in lives.items() if not live.is_open]
-    names = ", ".join([*(name for name, live in lives.items() if live.is_open), *closed])
-    return f"BFS-QL answers at {where}, where NAME is one of: {names}"
+        return "\n".join(import_module(one).GREETING.format(url=url) for one in modules(settings))
+    names = (name if live.is_open else f"{name} (not open)" for name, live in lives.items())
+    return f"BFS-QL answers at {url}; {url}/graphs lists its graphs: {', '.join(names)}"
 
 
 def application(lives: Mapping[str, LiveGraph], settings: ServeSettings, **of_page: Any) -> ASGIApp:
@@ -65,121 +59,92 @@ def application(lives: Mapping[str, LiveGraph], settings: ServeSettings, **of_pa
         **of_page: Further arguments of the page.
     """
     verifier = verifier_of(settings)
-    apps: dict[str, dict[str, ASGIApp]] = {MCP: {}, WEB: {}}
-    for module in modules(settings):
-        for name, live in lives.items():
-            arguments = of_page if module == WEB else {}
-            made = import_module(module).application
-            apps[module][name] = made(live, settings, verifier, **arguments)
-    if [*lives] == [""] and len(modules(settings)) == 1:
-        return apps[modules(settings)[0]][""]
-    directory: ASGIApp = _Directory(lives)
+
+    def applications(module: str, **arguments: Any) -> dict[str, ASGIApp]:
+        if module not in modules(settings):
+            return {}
+        of_one = import_module(module).application
+        return {name: of_one(live, settings, verifier, **arguments) for name, live in lives.items()}
+
+    mcp, web = applications(MCP), applications(WEB, **of_page)
+    if [*lives] == [""] and not (mcp and web):
+        return (mcp or web)[""]
+    directory = _directory(lives)
     if verifier is not None:
         directory = require_token(directory, verifier, _plain)
-    return _Graphs(apps, with_headers(require_known_names(directory, settings, _plain)))
+    directory = with_headers(require_known_names(directory, settings, _plain))
 
-
-class _Graphs:
-    """Finds the application of a request by its path."""
-
-    def __init__(self, apps: Mapping[str, Mapping[str, ASGIApp]], directory: ASGIApp) -> None:
-        self._mcp, self._web, self._directory = apps[MCP], apps[WEB], directory
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":
-            await self._run(receive, send)
-            return
-        name, app, scope = self._found(scope)
-        token = graph_name.set(name)
-        try:
-            await app(scope, receive, send)
-        finally:
-            graph_name.reset(token)
-
-    def _found(self, scope: Scope) -> tuple[str, ASGIApp, Scope]:
-        root = scope.get("root_path", "")
-        path = scope["path"].removeprefix(root)
+    def found(root: str, path: str) -> tuple[str, ASGIApp | None, dict[str, Any]]:
+        """The graph that a path is for, its application, and what replaces parts of the scope."""
         match path.split("/"):
-            case ["", "mcp", name] if name and name in self._mcp:
-                place = {"path": f"{root}/mcp", "raw_path": f"{root}/mcp".encode()}
-                return name, self._mcp[name], {**scope, **place, GRAPH: name}
-            case ["", "graphs", name, _, *_] if name and name in self._web:
-                place = {"root_path": f"{root}/graphs/{name}"}
-                return name, self._web[name], {**scope, **place, GRAPH: name}
-        # Without a name there is the only graph; the directory is that of graphs with names.
-        listed = path.startswith("/graphs") and "" not in self._web
-        apps = self._mcp if path == "/mcp" else {} if listed else self._web
-        if len(apps) != 1:
-            return "", self._directory, scope
-        [(name, app)] = apps.items()
-        return name, app, {**scope, GRAPH: name}
+            case ["", "mcp", name] if name in mcp and name:
+                at = f"{root}/mcp"
+                return name, mcp[name], {"path": at, "raw_path": at.encode()}
+            case ["", "graphs", name, _, *_] if name in web and name:
+                return name, web[name], {"root_path": f"{root}/graphs/{name}"}
+            case ["", "graphs", *_] if "" not in web:
+                return "", None, {}
+        apps = mcp if path == "/mcp" else web
+        return (*next(iter(apps.items())), {}) if len(apps) == 1 else ("", None, {})
 
-    async def _run(self, receive: Receive, send: Send) -> None:
-        """The lifespan of all applications of MCP, of which each runs its sessions."""
-        await receive()
-        async with AsyncExitStack() as stack:
-            for app in self._mcp.values():
-                await stack.enter_async_context(_lifespan(app))
-            await send({"type": "lifespan.startup.complete"})
-            await receive()
-        await send({"type": "lifespan.shutdown.complete"})
-
-
-@asynccontextmanager
-async def _lifespan(app: ASGIApp) -> AsyncIterator[None]:
-    """Run an application's lifespan, in a task of its own."""
-    events: asyncio.Queue[Message] = asyncio.Queue()
-    answers: asyncio.Queue[Message] = asyncio.Queue()
-    events.put_nowait({"type": "lifespan.startup"})
-    run: Any = app({"type": "lifespan", "state": {}}, events.get, answers.put)
-    running = asyncio.ensure_future(run)
-    if (answer := await answers.get())["type"] != "lifespan.startup.complete":
-        raise RuntimeError(answer.get("message"))
-    yield
-    events.put_nowait({"type": "lifespan.shutdown"})
-    await running
-
-
-class _Directory:
-    """Lists the graphs that the caller may use."""
-
-    def __init__(self, lives: Mapping[str, LiveGraph]) -> None:
-        self._lives = lives
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._answer(scope)(scope, receive, send)
-
-    def _answer(self, scope: Scope) -> Response:
-        from starlette.responses import RedirectResponse, Response
-
+    async def routed(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await directory(scope, receive, send)
+            return
         root = scope.get("root_path", "")
-        path = scope["path"].removeprefix(root)
-        names = usable_graphs(self._lives, verified_token(scope))
-        if scope["method"] in ("GET", "HEAD") and path.rstrip("/") == "/graphs":
-            text = json.dumps({"graphs": [self._about(name) for name in names]}, ensure_ascii=False)
-            return Response(
-                text, headers={"Cache-Control": "no-store"}, media_type="application/json"
-            )
-        if path.removeprefix("/graphs/") in names:  # the page's links are relative to its folder
-            return RedirectResponse(f"{root}{path}/", HTTPStatus.PERMANENT_REDIRECT)
+        name, app, place = found(root, scope["path"].removeprefix(root))
+        graph_name.set(name)
+        scope = {**scope, **place, GRAPH: name} if name else scope
+        await (app or directory)(scope, receive, send)
+
+    return routed
+
+
+def _directory(lives: Mapping[str, LiveGraph]) -> ASGIApp:
+    """Answers at `/graphs`, and where there is nothing; its lifespan is that of the sessions."""
+    from starlette.applications import Starlette
+    from starlette.responses import JSONResponse, RedirectResponse
+    from starlette.routing import Route
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            for live in lives.values():  # an application behind another is not asked to begin
+                if live.lifespan is not None:
+                    await stack.enter_async_context(live.lifespan())
+            yield
+
+    async def listed(request: Request) -> Response:
+        names = usable_graphs(lives, verified_token(request.scope))
+        found = [{"name": name, **_about(lives[name])} for name in names]
+        return JSONResponse({"graphs": found}, headers={"Cache-Control": "no-store"})
+
+    async def folder(request: Request) -> Response:  # to which the links of the page are relative
+        return RedirectResponse(f"{request.url.path}/", HTTPStatus.PERMANENT_REDIRECT)
+
+    async def nothing(request: Request, _: Exception) -> Response:
         return _plain(
             HTTPStatus.NOT_FOUND,
-            "There is nothing at this path. The graphs of this server are at /mcp/NAME (MCP) and "
-            "/graphs/NAME/ (a page and the web API), as far as GET /graphs lists them. NAME is one "
-            f"of: {', '.join(names)}.",
+            "There is nothing here. The graphs are at /mcp/NAME (MCP) and /graphs/NAME/ (a page "
+            "and the web API), as far as GET /graphs lists them. NAME is one of: "
+            f"{', '.join(usable_graphs(lives, verified_token(request.scope)))}.",
         )
 
-    def _about(self, name: str) -> dict[str, Any]:
-        live = self._lives[name]
-        settings = live.settings
-        return {
-            "name": name,
-            "title": settings.title or name,
-            "description": settings.graph_description,
-            "open": live.is_open,
-            **({"mcp": f"mcp/{name}"} if settings.transport == "http" else {}),
-            **({"web": f"graphs/{name}/"} if settings.rest else {}),
-        }
+    routes = [Route("/graphs", listed), Route("/graphs/{name}", folder)]
+    return Starlette(
+        routes=routes, exception_handlers={HTTPStatus.NOT_FOUND: nothing}, lifespan=lifespan
+    )
+
+
+def _about(live: LiveGraph) -> dict[str, Any]:
+    settings, served = live.settings, modules(live.settings)
+    places = {MCP: ("mcp", f"mcp/{live.name}"), WEB: ("web", f"graphs/{live.name}/")}
+    return {
+        "title": settings.title or live.name,
+        "description": settings.graph_description,
+        "open": live.is_open,
+        **dict(places[module] for module in served),
+    }
 
 
 def _plain(status: HTTPStatus, sentence: str) -> Response:

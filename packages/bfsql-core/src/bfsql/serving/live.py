@@ -107,6 +107,7 @@ class LiveGraph:
         settings: The current settings; `reload` replaces them.
         problem: Why the served graph is not the current content of its store; None if it is.
         sessions: Those of the 2025 protocol over HTTP; None without such sessions.
+        lifespan: Runs them, where another application is in front; None likewise.
     """
 
     def __init__(
@@ -119,6 +120,7 @@ class LiveGraph:
         self.name, self.is_open = name, True
         self.calls, self._places = shared or (Calls(), _places({"": self}))
         self.sessions: OpenSessions | None = None
+        self.lifespan: Callable[[], AbstractAsyncContextManager[object]] | None = None
         self.settings = settings
         self.admission = Admission(settings) if settings.serves_http else None
         self.problem: str | None = None

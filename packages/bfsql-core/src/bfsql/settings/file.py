@@ -33,10 +33,11 @@ FILE_NAME = "bfsql.toml"
 VARIABLE = "BFSQL_CONFIG"
 """Environment variable with the path of another file."""
 
-_TEXTS = ("title", "graph_description")
-_LIMITS = ("max_tokens", "deadline", "max_nodes", "max_edges", "max_call_memory")
-OF_GRAPH = (*_TEXTS, *_LIMITS)
-"""Settings of the server that a graph of several has in its table, the limits in its `limits`."""
+OF_GRAPH = (
+    *("title", "graph_description"),
+    *("max_tokens", "deadline", "max_nodes", "max_edges", "max_call_memory"),
+)
+"""Settings of the server that each of several graphs has of its own: two texts, and `limits`."""
 
 _GRAPH_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
@@ -61,37 +62,30 @@ class ConfigFile:
     text: str = ""
     """The content that was parsed, by which an acceptance is recognised."""
     graphs: Mapping[str, dict[str, Any]] = field(default_factory=dict)
-    """The tables `[graphs.NAME]`, by name."""
+    """The tables `[graphs.NAME]`."""
     graph: str = ""
-    """The graph whose settings `server` and `backend` are; empty if it has no name."""
+    """The one whose settings `backend` and `own` are; empty for a graph without a name."""
+    own: dict[str, Any] = field(default_factory=dict)
+    """Its settings of the server."""
 
     def of_graph(self, name: str) -> ConfigFile:
         """The file as if it had only one of its graphs.
 
         Raises:
-            ConfigurationError: It does not have the graph, or has unknown limits for it.
+            ConfigurationError: It does not have the graph, or its table is wrong.
         """
         if name not in self.graphs:
             names = ", ".join(self.graphs) or "none"
-            raise ConfigurationError(
-                f"There is no graph {name[:64]!r} in [graphs] of {self.place}."
-                f"{did_you_mean(name, self.graphs) or f' There are: {names}.'}"
-            )
+            hint = did_you_mean(name, self.graphs) or f" There are: {names}."
+            raise ConfigurationError(f"There is no graph {name[:64]!r} in {self.place}.{hint}")
         table = dict(self.graphs[name])
         limits, backend = table.pop("limits", {}), table.pop("backend", None)
-        place = f"[graphs.{name}] of {self.place}"
-        if not isinstance(limits, dict) or limits.keys() - {*_LIMITS}:
-            known = ", ".join(_LIMITS)
-            raise ConfigurationError(f"limits in {place} has to be a table of any of: {known}.")
-        if not isinstance(backend, str | None):
-            raise ConfigurationError(f"backend in {place} is {backend!r}; it has to be text.")
-        own = {key: table.pop(key) for key in _TEXTS if key in table} | limits
-        server = {**self.server, **own}
-        return replace(self, server=server, backend=table, backend_name=backend, graph=name)
-
-    def variable(self, field: str) -> str:
-        """The environment variable of a setting of the graph."""
-        return f"{graph_variables(self.graph)}{field.upper()}"
+        if not isinstance(limits, dict) or not isinstance(backend, str | None):
+            raise ConfigurationError(
+                f"[graphs.{name}] of {self.place}: backend has to be text, and limits a table."
+            )
+        own = {key: table.pop(key) for key in OF_GRAPH[:2] if key in table} | limits
+        return replace(self, backend=table, backend_name=backend, graph=name, own=own)
 
     @property
     def place(self) -> str:
@@ -120,21 +114,24 @@ def checked_graphs(graphs: Any, place: str) -> dict[str, dict[str, Any]]:
     Raises:
         ConfigurationError: They are not tables, or a name cannot be in a URL or is that of two.
     """
-    if not isinstance(graphs, dict) or not graphs:
-        raise ConfigurationError(f"graphs in {place} has to have tables, as [graphs.films].")
-    names: dict[str, str] = {}
-    for name, table in graphs.items():
-        if not _GRAPH_NAME.fullmatch(name) or not isinstance(table, dict):
-            raise ConfigurationError(
-                f"{name[:80]!r} in [graphs] of {place} is no graph: it has to be a table with a "
-                "name of 1 to 64 letters, digits, - and _, as [graphs.films]."
-            )
-        if (other := names.setdefault(graph_variables(name), name)) != name:
-            raise ConfigurationError(
-                f"Two graphs of {place} have one name: {other} and {name}, whose environment "
-                "variables would be the same. Rename one of them."
-            )
-    return graphs
+    tables = graphs if isinstance(graphs, dict) else {}
+    wrong = [
+        name
+        for name, table in tables.items()
+        if not _GRAPH_NAME.fullmatch(name) or not isinstance(table, dict)
+    ]
+    if wrong or not tables:
+        raise ConfigurationError(
+            f"graphs in {place} has to have a table for each graph, as [graphs.films], with a name "
+            f"of 1 to 64 letters, digits, - and _{f', not {wrong[0][:80]!r}' if wrong else ''}."
+        )
+    names = {graph_variables(name): name for name in tables}
+    if twice := [name for name in tables if names[graph_variables(name)] != name]:
+        raise ConfigurationError(
+            f"Two graphs in {place} have one name: {twice[0]} and "
+            f"{names[graph_variables(twice[0])]} have the same environment variables."
+        )
+    return tables
 
 
 def read_config(named: str | Path | None, environment: Mapping[str, str]) -> ConfigFile:

@@ -140,7 +140,7 @@ def options(model: type[BaseModel], prefix: str | None = None) -> list[Option]:
 
 
 def options_of_one(model: type[BaseModel], prefix: str) -> list[Option]:
-    """Those of one graph among several: other variables, as `DATABASE_URL`, would be any graph's."""
+    """As `options`, for one graph of several: `DATABASE_URL` would be that of any of them."""
     return [replace(one, environment=one.environment[:1]) for one in options(model, prefix)]
 
 

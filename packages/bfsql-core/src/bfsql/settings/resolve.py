@@ -37,6 +37,14 @@ class Resolved(Generic[M]):
     levels: dict[str, Level]
     """How far the origin of each field is trusted."""
 
+    def replaced_by(self, other: Resolved[M]) -> Resolved[M]:
+        """With the values of others of the same model that are not defaults."""
+        given = [name for name, level in other.levels.items() if level is not Level.DEFAULT]
+        values = {name: getattr(other.settings, name) for name in given}
+        origins = self.origins | {name: other.origins[name] for name in given}
+        levels = self.levels | {name: other.levels[name] for name in given}
+        return Resolved(self.settings.model_copy(update=values), origins, levels)
+
 
 class _Setting(NamedTuple):
     """A setting, its raw value, and the origin of that with its level."""
@@ -115,21 +123,15 @@ def _from_table(
     known: Sequence[Option], table: Mapping[str, Any], place: str, level: Level, base: Path | None
 ) -> Iterator[_Setting]:
     by_key = {option.key: option for option in known}
+    of_files = {f"{option.key}_file": option for option in known if option.secret}
     for key, value in table.items():
-        origin = f"{key} in {place}"
-        option = by_key.get(key.replace("-", "_"))
-        if option is None and (option := _in_file(key, by_key)) and isinstance(value, str):
-            value = secret_in(Path(base or "") / Path(value).expanduser(), origin)  # noqa: PLW2901
+        origin, name = f"{key} in {place}", key.replace("-", "_")
+        option = by_key.get(name)
+        if option is None and (option := of_files.get(name)):
+            value = secret_in(Path(base or "", str(value)).expanduser(), origin)  # noqa: PLW2901
         if option is None:
             raise ConfigurationError(_unknown(origin, key, list(by_key)))
         yield _Setting(option, value, origin, level)
-
-
-def _in_file(key: str, by_key: Mapping[str, Option]) -> Option | None:
-    """The secret setting that a key of a table such as `dsn_file` gives as a file."""
-    name, end, _ = key.replace("-", "_").rpartition("_file")
-    option = by_key.get(name) if end else None
-    return option if option is not None and option.secret else None
 
 
 def secret_in(path: Path, origin: str) -> str:
@@ -301,11 +303,11 @@ def _capital(text: str) -> str:
 
 def excess(allowed: FoundFile, known: Sequence[Option], table: Mapping[str, Any]) -> Iterator[str]:
     """The settings in the table of a found file that it may not have."""
-    by_key, names = {option.key: option for option in known}, allowed.settings.split()
+    by_key, names = {option.key: option.field for option in known}, allowed.settings.split()
+    # What any file has could be sent anywhere.
+    by_key = {f"{key}_file": f"{key}_file" for key in by_key} | by_key
     for key, value in table.items():
-        option = by_key.get(key.replace("-", "_"))
-        # An unknown key has an error of its own; any file with a secret could be sent anywhere.
-        name = option.field if option else key if _in_file(key, by_key) else ""
+        name = by_key.get(key.replace("-", "_"), "")  # an unknown key has an error of its own
         if name and name not in names:
             yield key
         elif name in allowed.checks and not allowed.checks[name](value):
