@@ -51,9 +51,7 @@ class Places:
 
     @asynccontextmanager
     async def turn(self, client: str | None = None) -> AsyncIterator[None]:
-        """A place during the block, by default for the client of the current call, unless its
-        deadline passes before.
-        """
+        """A place during the block, unless the deadline passes before; by default for the caller."""
         client = call.current_usage().client if client is None else client
         async with call.time_limit():
             await self.enter(client)

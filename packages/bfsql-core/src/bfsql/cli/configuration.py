@@ -243,8 +243,21 @@ def configure(
     if not refused:
         _check_backend_keys(file, known)
         of_server = resolved(
-            ServeSettings, options=server, table=file.server, known=of_all, place=file.place
+            ServeSettings,
+            options=server,
+            table=file.server,
+            known=server_options(),
+            place=file.place,
         )
+        if file.graph:  # what holds for one graph is not replaced by what holds for all
+            of_server = of_server.replaced_by(
+                resolved(
+                    ServeSettings,
+                    table=file.own,
+                    known=choice.own_options,
+                    place=file.backend_place,
+                )
+            )
         of_backend = resolved(
             model, options=backend, table=table, known=known, place=file.backend_place
         )

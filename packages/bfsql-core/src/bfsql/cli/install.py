@@ -99,12 +99,12 @@ def install(
     if configuration.choice.several and url is None:
         if name is not None:
             raise ConfigurationError("--name is for one graph: choose it with --graph-name.")
-        of_all = {"name": None, "url": None, "client": client, "only_print": only_print}
+        ctx = click.get_current_context()
+        own = {key: value for key, value in ctx.params.items() if "__" not in key}
         for one in reader(ask=True)().values():
             if isinstance(one, BfsqlError):
                 raise one
-            assert install.callback is not None
-            install.callback(one, **of_all, remove=remove, with_secrets=with_secrets)
+            ctx.invoke(install.callback, one, **own)
         return
     known = CLIENTS[client]
     name = name or _name(configuration, url)
@@ -147,11 +147,9 @@ def _remote(configuration: Configuration, url: str) -> Remote:
 
 def launch(configuration: Configuration) -> Launch:
     """The command that starts the server from any folder, with the same settings."""
-    choice = configuration.choice
-    args = ["serve"]
-    if choice.file.graph:
-        args += ["--graph-name", choice.file.graph]
-    elif choice.backend_origin != "default" or choice.backend != DEFAULT_BACKEND:
+    choice, graph = configuration.choice, configuration.choice.file.graph
+    args = ["serve", "--graph-name", graph] if graph else ["serve"]
+    if not graph and (choice.backend_origin != "default" or choice.backend != DEFAULT_BACKEND):
         args += ["--backend", choice.backend]
     if choice.file.path is not None:
         args += ["--config", str(choice.file.path.resolve())]
@@ -174,7 +172,7 @@ def launch(configuration: Configuration) -> Launch:
                 if option.kind == "path":
                     text = str(Path(text).expanduser().resolve())
                 variables[variable] = Variable(text, option.flag if option.secret else None)
-            elif origin == "default" and isinstance(value, Path) and not choice.file.graph:
+            elif origin == "default" and isinstance(value, Path) and not graph:
                 args += [option.flag, str(value.expanduser().resolve())]
             elif origin == "default" and option.field == "answer_format":
                 args += [option.flag, "lines"]  # a model reads the same facts in fewer tokens
@@ -198,8 +196,8 @@ def _name(configuration: Configuration, url: str | None) -> str:
     if url is not None:
         return url.rstrip("/").partition("/mcp/")[2] or "bfsql"
     paths = graph_files(configuration)
-    if graph := configuration.choice.file.graph:
-        return graph
+    if configuration.choice.file.graph:
+        return configuration.choice.file.graph
     return paths[0].name.partition(".")[0] if paths else configuration.choice.backend
 
 

@@ -85,19 +85,18 @@ def serve(configuration: Configuration) -> None:
         if sys.stdin is not None and sys.stdin.isatty():
             check_graph(configuration)
             click.echo(waiting(sys.argv[1:]), err=True)
-    read = reader()
-    run(*server_parts(configuration, read(), read))
+    run(*server_parts(configuration, reader()))
 
 
 def server_parts(
-    configuration: Configuration, graphs: Configurations, read: Callable[[], Configurations]
+    configuration: Configuration, read: Callable[[], Configurations]
 ) -> tuple[Lives, ServeSettings, Callable[[], Lives]]:
     """The arguments for `run`: how to open the observed graphs, the settings, and how to reload.
 
     Args:
         configuration: What holds for all graphs.
-        graphs: The settings of each.
-        read: Rereads them. Graphs whose settings have changed are reopened, or all if none has.
+        read: Reads the settings of each. Later, those whose settings have changed are reopened, or
+            all if none has.
     """
     from bfsql.abc.unavailable import UnavailableBackend
     from bfsql.memory_account import MemoryAccount, default_of_all_calls
@@ -105,7 +104,8 @@ def server_parts(
     from bfsql.serving.live import LiveConfiguration
     from bfsql.serving.metrics import Metrics
 
-    settings, several = configuration.server.settings, len(graphs) > 1
+    settings, graphs = configuration.server.settings, read()
+    several = len(graphs) > 1
     metrics = Metrics(by_graph=any(graphs)) if settings.admin_port is not None else None
     recorders = []
     if settings.record is not None:
@@ -119,8 +119,12 @@ def server_parts(
     def live(one: Configuration | BfsqlError) -> LiveConfiguration:
         known = configuration if isinstance(one, BfsqlError) else one
         if several:  # its share, so that no graph takes what all need
-            records = known.server.settings.cache_records // len(graphs)
-            known = known.with_server(max_memory=memory // 2, cache_records=records)
+            own = known.server.settings
+            known = known.with_server(
+                max_calls=-(-own.max_calls // 2),
+                max_memory=memory // 2,
+                cache_records=own.cache_records // len(graphs),
+            )
         observers = [*observers_of(known.server.settings, metrics), *recorders]
         opens = partial(opened, known, served=True, observers=observers, memory=account)
 
@@ -134,9 +138,12 @@ def server_parts(
 
     def configure() -> Lives:
         nonlocal graphs
-        before, graphs = graphs, read()
-        for recorder in recorders:
-            recorder.reopen()
+        try:
+            before, graphs = graphs, read()
+            for recorder in recorders:
+                recorder.reopen()
+        except BfsqlError as error:  # which a graph reports: the others are left alone
+            return {name: live(error) for name in list(graphs)[:1]}
         if others := ", ".join(sorted(graphs.keys() ^ before.keys())):
             log.warning("Restart the server to add or remove graphs: %s.", others)
         changed = [name for name, one in graphs.items() if _opens(one) != _opens(before.get(name))]

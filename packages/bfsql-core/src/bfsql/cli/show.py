@@ -1,6 +1,6 @@
 """Commands that show information: `bfsql backends`, `graphs`, `config`, `index` and `completion`.
 
-`backends` lists the installed stores and hook plugins, `graphs` those of a file, `config` every setting with its origin,
+`backends` lists the installed stores and hook plugins, `config` every setting with its origin,
 `index` the indexes that a store lacks, and `completion` the script for a shell.
 """
 

@@ -29,7 +29,7 @@ from bfsql.errors import BfsqlError
 from bfsql.masking import hide_secrets
 from bfsql.serving.address import bind, url
 from bfsql.serving.calls import until
-from bfsql.serving.live import STALE, UNOPENED
+from bfsql.serving.live import outside_calls
 from bfsql.serving.logs import CallLog
 from bfsql.serving.metrics import Metrics, Reading, exposition
 from bfsql.serving.tracing import CallSpans, is_configured
@@ -120,6 +120,8 @@ class Health:
         live, age, store = self._live, self.age, self._store
         if live.calls.draining:
             return ["The server is shutting down."]
+        if not live.is_open:
+            return [hide_secrets(f"The graph is not open: {live.problem or 'it is being opened.'}")]
         if age is None:
             store = "The store has not been queried yet."
         elif age > self.stale_seconds:
@@ -128,8 +130,10 @@ class Health:
         if live.current.graph_schema.latest is None:
             reasons.append("The schema of the graph has not been read yet.")
         if live.problem is not None:
-            reasons = [*reasons, STALE] if live.is_open else [UNOPENED]
-            reasons.append(live.problem)
+            reasons.append(
+                "The store has changed, but its new content cannot be opened, so the previous "
+                f"graph is still served: {live.problem}"
+            )
         return [hide_secrets(reason) for reason in reasons if reason]
 
     async def _probe(self) -> str | None:
@@ -314,7 +318,8 @@ async def serving_admin(
         target=lambda: asyncio.run(server.serve(sockets=[listener])), name="admin", daemon=True
     )
     checking = [
-        loop.create_task(healths[live.name].check(), context=live.context()) for live in lives
+        loop.create_task(health.check(), context=outside_calls(name))
+        for name, health in healths.items()
     ]
     thread.start()
     sys.stderr.write(f"Health and metrics are at {url(listener, '')}\n")

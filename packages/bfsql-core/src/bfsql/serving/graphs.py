@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from http import HTTPStatus
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-    from bfsql.serving.live import LiveGraph
+    from bfsql.serving.live import LiveGraph, LiveGraphs
     from bfsql.settings import ServeSettings
 
 MCP, WEB = "bfsql.server.mcp", "bfsql.explore.page"
@@ -42,7 +43,7 @@ def modules(settings: ServeSettings) -> list[str]:
     return [MCP] * (settings.transport == "http") + [WEB] * settings.rest
 
 
-def greeting(lives: Mapping[str, LiveGraph], settings: ServeSettings, url: str) -> str:
+def greeting(lives: LiveGraphs, settings: ServeSettings, url: str) -> str:
     """What the operator reads when the server listens."""
     if [*lives] == [""]:
         return "\n".join(import_module(one).GREETING.format(url=url) for one in modules(settings))
@@ -50,57 +51,54 @@ def greeting(lives: Mapping[str, LiveGraph], settings: ServeSettings, url: str) 
     return f"BFS-QL answers at {url}; {url}/graphs lists its graphs: {', '.join(names)}"
 
 
-def application(lives: Mapping[str, LiveGraph], settings: ServeSettings, **of_page: Any) -> ASGIApp:
+def application(lives: LiveGraphs, settings: ServeSettings, **of_page: Any) -> ASGIApp:
     """The application of all graphs.
 
     Args:
-        lives: The open graphs by name.
+        lives: The open graphs.
         settings: Tokens, names and bounds of the server.
         **of_page: Further arguments of the page.
     """
     verifier = verifier_of(settings)
-
-    def applications(module: str, **arguments: Any) -> dict[str, ASGIApp]:
-        if module not in modules(settings):
-            return {}
-        of_one = import_module(module).application
-        return {name: of_one(live, settings, verifier, **arguments) for name, live in lives.items()}
-
-    mcp, web = applications(MCP), applications(WEB, **of_page)
-    if [*lives] == [""] and not (mcp and web):
-        return (mcp or web)[""]
+    apps: dict[str, dict[str, ASGIApp]] = {MCP: {}, WEB: {}}
+    for module in modules(settings):
+        of_one = partial(import_module(module).application, **(of_page if module == WEB else {}))
+        apps[module] = {name: of_one(live, settings, verifier) for name, live in lives.items()}
+    if [*lives] == [""] and settings.rest != (settings.transport == "http"):
+        return (apps[MCP] or apps[WEB])[""]
     directory = _directory(lives)
     if verifier is not None:
         directory = require_token(directory, verifier, _plain)
     directory = with_headers(require_known_names(directory, settings, _plain))
 
-    def found(root: str, path: str) -> tuple[str, ASGIApp | None, dict[str, Any]]:
-        """The graph that a path is for, its application, and what replaces parts of the scope."""
-        match path.split("/"):
-            case ["", "mcp", name] if name in mcp and name:
-                at = f"{root}/mcp"
-                return name, mcp[name], {"path": at, "raw_path": at.encode()}
-            case ["", "graphs", name, _, *_] if name in web and name:
-                return name, web[name], {"root_path": f"{root}/graphs/{name}"}
-            case ["", "graphs", *_] if "" not in web:
-                return "", None, {}
-        apps = mcp if path == "/mcp" else web
-        return (*next(iter(apps.items())), {}) if len(apps) == 1 else ("", None, {})
-
     async def routed(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await directory(scope, receive, send)
-            return
-        root = scope.get("root_path", "")
-        name, app, place = found(root, scope["path"].removeprefix(root))
+        name, app = "", None
+        if scope["type"] == "http":
+            root = scope.get("root_path", "")
+            name, app, place = _found(root, scope["path"].removeprefix(root), apps[MCP], apps[WEB])
+            scope = {**scope, **place, **({GRAPH: name} if name else {})}
         graph_name.set(name)
-        scope = {**scope, **place, GRAPH: name} if name else scope
         await (app or directory)(scope, receive, send)
 
     return routed
 
 
-def _directory(lives: Mapping[str, LiveGraph]) -> ASGIApp:
+def _found(
+    root: str, path: str, mcp: Mapping[str, ASGIApp], web: Mapping[str, ASGIApp]
+) -> tuple[str, ASGIApp | None, dict[str, Any]]:
+    """The graph that a path is for, its application, and its place in the scope of the request."""
+    match path.split("/"):
+        case ["", "mcp", name] if name and name in mcp:
+            return name, mcp[name], {"path": f"{root}/mcp", "raw_path": f"{root}/mcp".encode()}
+        case ["", "graphs", name, _, *_] if name and name in web:
+            return name, web[name], {"root_path": f"{root}/graphs/{name}"}
+        case ["", "graphs", *_] if "" not in web:
+            return "", None, {}
+    apps = mcp if path == "/mcp" else web
+    return (*next(iter(apps.items())), {}) if len(apps) == 1 else ("", None, {})
+
+
+def _directory(lives: LiveGraphs) -> ASGIApp:
     """Answers at `/graphs`, and where there is nothing; its lifespan is that of the sessions."""
     from starlette.applications import Starlette
     from starlette.responses import JSONResponse, RedirectResponse
@@ -116,35 +114,29 @@ def _directory(lives: Mapping[str, LiveGraph]) -> ASGIApp:
 
     async def listed(request: Request) -> Response:
         names = usable_graphs(lives, verified_token(request.scope))
-        found = [{"name": name, **_about(lives[name])} for name in names]
-        return JSONResponse({"graphs": found}, headers={"Cache-Control": "no-store"})
+        found = {"graphs": [_about(name, lives[name]) for name in names]}
+        return JSONResponse(found, headers={"Cache-Control": "no-store"})
 
     async def folder(request: Request) -> Response:  # to which the links of the page are relative
         return RedirectResponse(f"{request.url.path}/", HTTPStatus.PERMANENT_REDIRECT)
 
     async def nothing(request: Request, _: Exception) -> Response:
+        names = ", ".join(usable_graphs(lives, verified_token(request.scope)))
         return _plain(
             HTTPStatus.NOT_FOUND,
-            "There is nothing here. The graphs are at /mcp/NAME (MCP) and /graphs/NAME/ (a page "
-            "and the web API), as far as GET /graphs lists them. NAME is one of: "
-            f"{', '.join(usable_graphs(lives, verified_token(request.scope)))}.",
+            "There is nothing here. Graphs are at /mcp/NAME (MCP) and /graphs/NAME/ (a page and "
+            f"the web API), as far as GET /graphs lists them. NAME is one of: {names}.",
         )
 
     routes = [Route("/graphs", listed), Route("/graphs/{name}", folder)]
-    return Starlette(
-        routes=routes, exception_handlers={HTTPStatus.NOT_FOUND: nothing}, lifespan=lifespan
-    )
+    return Starlette(routes=routes, exception_handlers={404: nothing}, lifespan=lifespan)
 
 
-def _about(live: LiveGraph) -> dict[str, Any]:
-    settings, served = live.settings, modules(live.settings)
-    places = {MCP: ("mcp", f"mcp/{live.name}"), WEB: ("web", f"graphs/{live.name}/")}
-    return {
-        "title": settings.title or live.name,
-        "description": settings.graph_description,
-        "open": live.is_open,
-        **dict(places[module] for module in served),
-    }
+def _about(name: str, live: LiveGraph) -> dict[str, Any]:
+    about = {"name": name, "title": live.settings.title or name, "open": live.is_open}
+    about["description"] = live.settings.graph_description
+    served, places = modules(live.settings), {MCP: f"mcp/{name}", WEB: f"graphs/{name}/"}
+    return about | {one.rpartition(".")[2]: places[one] for one in served}
 
 
 def _plain(status: HTTPStatus, sentence: str) -> Response:

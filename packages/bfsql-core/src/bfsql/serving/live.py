@@ -47,6 +47,9 @@ class LiveConfiguration(NamedTuple):
     """What is served until the graph can be opened; None if a server does not start before."""
 
 
+LiveGraphs: TypeAlias = "Mapping[str, LiveGraph]"
+"""The graphs of a server by their names; one alone may have an empty name."""
+
 _AT_START = (
     *("transport", "rest", "host", "port", "allowed_hosts", "cors_origins", "stateless"),
     "trusted_proxies",
@@ -56,18 +59,12 @@ _AT_START = (
 )
 """Settings that are read only when the server starts."""
 
-STALE = (
-    "The store has changed, but the graph in it cannot be opened; the previous graph is still "
-    "served."
-)
-UNOPENED = "The graph cannot be opened, which is tried again when it is asked."
-
-OPENING_SECONDS = 10.0
-"""Seconds for which a server waits at its start for several graphs to open."""
+_STALE = "The store has changed, but its graph cannot be opened; the previous one is still served."
+_CLOSED = "The graph cannot be opened, which is tried again when it is asked."
 
 FOLLOW_SECONDS = 5.0
-"""Seconds after a change during which calls wait for the new graph; after that, the previous graph
-answers them."""
+"""Seconds after a change during which calls wait for the new graph, and a server for several graphs
+at its start; after that, the previous graph answers them."""
 
 
 class OpenSessions(Protocol):
@@ -93,16 +90,11 @@ class _OpenGraph:
 class LiveGraph:
     """The open graph of a server, its calls, and the settings in force.
 
-    Args:
-        graph: The graph.
-        settings: Its settings.
-        name: Its name among several; empty for one without a name.
-        shared: The calls of all graphs of the server, and the places for them.
-
     Attributes:
-        name: Likewise.
-        is_open: Whether the graph has been opened, which one of several need not be.
-        calls: The calls in progress, and whether the server is shutting down.
+        name: Its name among several; empty for one without a name.
+        is_open: Whether it has been opened, which one of several need not be.
+        calls: The calls in progress, and whether the server is shutting down; of all its graphs.
+        places: The places for calls of all graphs, of which one of several has at most half.
         admission: Limits concurrent calls over HTTP; None over stdio and for programs.
         settings: The current settings; `reload` replaces them.
         problem: Why the served graph is not the current content of its store; None if it is.
@@ -110,15 +102,10 @@ class LiveGraph:
         lifespan: Runs them, where another application is in front; None likewise.
     """
 
-    def __init__(
-        self,
-        graph: Graph,
-        settings: ServeSettings,
-        name: str = "",
-        shared: tuple[Calls, Places] | None = None,
-    ) -> None:
-        self.name, self.is_open = name, True
-        self.calls, self._places = shared or (Calls(), _places({"": self}))
+    def __init__(self, graph: Graph, settings: ServeSettings) -> None:
+        self.name, self.is_open = "", True
+        self.calls = Calls()
+        self.places = Places(lambda: (2 * self.settings.max_calls, self.settings.max_calls))
         self.sessions: OpenSessions | None = None
         self.lifespan: Callable[[], AbstractAsyncContextManager[object]] | None = None
         self.settings = settings
@@ -134,12 +121,6 @@ class LiveGraph:
         self._closing: set[asyncio.Task[None]] = set()
         self._reloading: set[asyncio.Task[None]] = set()
         self._prepare: list[Callable[[Graph], None]] = []
-
-    def context(self) -> Context:
-        """The context of work for the graph outside of calls: without deadline or omissions."""
-        context = Context()
-        context.run(graph_name.set, self.name)
-        return context
 
     def on_open(self, prepare: Callable[[Graph], None]) -> None:
         """Call a function with the open graph, and with each that is opened later."""
@@ -176,7 +157,7 @@ class LiveGraph:
             if scope is None or scope.memory is None:  # then it is not that of a graph's call
                 seconds = self._opened.graph.limits.deadline
                 stack.enter_context(call.scope(seconds=seconds, caller=caller, part=True))
-            async with self.admission.admitted(caller.key), self._places.turn(self.name):
+            async with self.admission.admitted(caller.key), self.places.turn(self.name):
                 yield
 
     @asynccontextmanager
@@ -191,26 +172,29 @@ class LiveGraph:
             opened.users -= 1
             self._close_unused(opened)
 
-    def reload(self, configure: Callable[[], LiveConfiguration]) -> None:
-        """Read the configuration and reopen the graph in the background; calls go on meanwhile."""
-        task = asyncio.get_running_loop().create_task(
-            self._reload(configure), context=self.context()
-        )
+    def reload(self, factory: GraphFactory, settings: ServeSettings) -> None:
+        """Reopen the graph with other settings in the background; calls go on meanwhile."""
+        reloading = self._reload(factory, settings)
+        task = asyncio.get_running_loop().create_task(reloading, context=outside_calls(self.name))
         self._reloading.add(task)
         task.add_done_callback(self._reloading.discard)
 
-    async def _reload(self, configure: Callable[[], LiveConfiguration]) -> None:
+    async def _reload(self, factory: GraphFactory, settings: ServeSettings) -> None:
         try:
-            factory, settings, *_ = configure()
             settings, unchanged = _applicable(self.settings, settings)
+            if not self.is_open:  # there is nothing else to go on with
+                self._factory = factory
             async with self._one_at_a_time:
-                opened = await _opened(factory, self.context())
+                opened = await _opened(factory)
                 self._factory, self.settings = factory, settings
                 if self.admission is not None:
                     self.admission.settings = settings
                 self._serve(opened)
         except Exception as error:  # noqa: BLE001 - the server goes on, whatever it is
-            report_unusable(error)
+            log.error(  # noqa: TRY400 - the sentence is enough
+                "The new configuration cannot be used, and the previous one stays in effect. %s",
+                _reason(error),
+            )
             return
         if settings.log_level != logging.getLevelName(logging.getLogger().level).lower():
             log_to_stderr(settings)
@@ -229,17 +213,17 @@ class LiveGraph:
         if change is None:
             self.problem = self._refused = None
         elif change != self._refused or asyncio.get_running_loop().time() > self._again_at:
-            idle = self._following is None or self._following.done()
-            following = self.follow() if idle or self._following is None else self._following
             left = self._wait_until - asyncio.get_running_loop().time()
-            if left > 0:
-                await asyncio.wait({following}, timeout=left)
+            if self._following is None or self._following.done():
+                await asyncio.wait({self.follow()}, timeout=FOLLOW_SECONDS)
+            elif left > 0:
+                await asyncio.wait({self._following}, timeout=left)
 
     def follow(self) -> asyncio.Task[None]:
         """Begin to open what the store holds now."""
         loop = asyncio.get_running_loop()
         self._wait_until = loop.time() + FOLLOW_SECONDS
-        self._following = loop.create_task(self._open_again(), context=self.context())
+        self._following = loop.create_task(self._open_again(), context=outside_calls(self.name))
         return self._following
 
     async def _open_again(self) -> None:
@@ -248,13 +232,13 @@ class LiveGraph:
             if change is None or self._factory is None:
                 return
             try:
-                self._serve(await _opened(self._factory, self.context()))
+                self._serve(await _opened(self._factory))
             except Exception as error:  # noqa: BLE001 - the graph before goes on, whatever it is
                 why = _reason(error)
             else:
                 return
             if self.problem is None:
-                log.error("%s %s", STALE if self.is_open else UNOPENED, why)
+                log.error("%s %s", _STALE if self.is_open else _CLOSED, why)
             self.problem, self._refused = why, change
             # Also if the store has not changed: the reason may have been a lack of files or memory.
             self._again_at = asyncio.get_running_loop().time() + 10.0
@@ -283,26 +267,11 @@ class LiveGraph:
 
 
 @asynccontextmanager
-async def open_live(
-    factory: GraphFactory,
-    settings: ServeSettings,
-    name: str = "",
-    shared: tuple[Calls, Places] | None = None,
-    until_open: GraphFactory | None = None,
-) -> AsyncIterator[LiveGraph]:
-    """Open a graph that is reopened when its store changes, and close it at the end.
-
-    Args:
-        factory: Opens the graph.
-        settings: As `LiveGraph` takes them.
-        name: Likewise.
-        shared: Likewise.
-        until_open: What is served until the graph can be opened, which is begun in the background.
-    """
-    opened = await _opened(until_open or factory, Context())
-    live = LiveGraph(opened.graph, settings, name, shared)
+async def open_live(factory: GraphFactory, settings: ServeSettings) -> AsyncIterator[LiveGraph]:
+    """Open a graph that is reopened when its store changes, and close it at the end."""
+    opened = await _opened(factory)
+    live = LiveGraph(opened.graph, settings)
     live._opened, live._factory = opened, factory  # noqa: SLF001 - of this module
-    live.is_open = until_open is None
     try:
         yield live
     finally:
@@ -310,29 +279,26 @@ async def open_live(
 
 
 @asynccontextmanager
-async def open_lives(
-    graphs: Mapping[str, LiveConfiguration],
-) -> AsyncIterator[dict[str, LiveGraph]]:
+async def open_lives(graphs: Mapping[str, LiveConfiguration]) -> AsyncIterator[LiveGraphs]:
     """Open the graphs of a server by their names; of several, one may fail to open for now."""
     lives: dict[str, LiveGraph] = {}
-    shared = Calls(), _places(lives)
     async with AsyncExitStack() as stack:
-        for name, one in graphs.items():
-            opening = open_live(one.factory, one.settings, name, shared, one.until_open)
-            lives[name] = await stack.enter_async_context(opening)
+        for name, (factory, settings, until_open) in graphs.items():
+            opening = open_live(until_open or factory, settings)
+            lives[name] = live = await stack.enter_async_context(opening)
+            first = next(iter(lives.values()))
+            live.name, live.calls, live.places = name, first.calls, first.places
+            live._factory, live.is_open = factory, until_open is None  # noqa: SLF001 - likewise
         if begun := [live.follow() for live in lives.values() if not live.is_open]:
-            await asyncio.wait(begun, timeout=OPENING_SECONDS)
+            await asyncio.wait(begun, timeout=FOLLOW_SECONDS)
         yield lives
 
 
-def _places(lives: Mapping[str, LiveGraph]) -> Places:
-    """The places for calls of all graphs, of which one graph of several has at most half."""
-
-    def bounds() -> tuple[int, int]:
-        most = next(iter(lives.values())).settings.max_calls
-        return most, -(-most // min(2, len(lives)))
-
-    return Places(bounds)
+def outside_calls(name: str) -> Context:
+    """The context of work for a graph that no call's deadline and omissions apply to."""
+    context = Context()
+    context.run(graph_name.set, name)
+    return context
 
 
 def _applicable(before: ServeSettings, now: ServeSettings) -> tuple[ServeSettings, list[str]]:
@@ -341,19 +307,11 @@ def _applicable(before: ServeSettings, now: ServeSettings) -> tuple[ServeSetting
     return now.model_copy(update={name: getattr(before, name) for name in others}), others
 
 
-def report_unusable(error: Exception) -> None:
-    """Log that a new configuration cannot be used."""
-    log.error(
-        "The new configuration cannot be used, and the previous one stays in effect. %s",
-        _reason(error),
-    )
-
-
 def _reason(error: Exception) -> str:
     return str(error) if isinstance(error, BfsqlError) else repr(error)
 
 
-async def _opened(factory: GraphFactory, context: Context) -> _OpenGraph:
+async def _opened(factory: GraphFactory) -> _OpenGraph:
     """Open a graph in a task of its own, which also closes it."""
     ready: asyncio.Future[Graph] = asyncio.get_running_loop().create_future()
     end = asyncio.Event()
@@ -371,7 +329,7 @@ async def _opened(factory: GraphFactory, context: Context) -> _OpenGraph:
                 raise
             ready.set_exception(error)
 
-    holder = asyncio.get_running_loop().create_task(hold(), context=context)
+    holder = asyncio.get_running_loop().create_task(hold(), context=outside_calls(graph_name.get()))
     try:
         return _OpenGraph(await asyncio.shield(ready), end, holder)
     except asyncio.CancelledError:

@@ -17,7 +17,6 @@ import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
-from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -27,7 +26,7 @@ from bfsql.serving.address import bind, check_exposure, url
 from bfsql.serving.admin import admin_listener, serving_admin
 from bfsql.serving.calls import Calls
 from bfsql.serving.graphs import application, greeting, modules
-from bfsql.serving.live import LiveConfiguration, LiveGraph, open_lives, report_unusable
+from bfsql.serving.live import LiveConfiguration, LiveGraphs, open_lives
 from bfsql.serving.logs import log_to_stderr
 from bfsql.serving.watchdog import watched_loop
 from bfsql.settings import ServeSettings
@@ -64,10 +63,14 @@ async def serve_http(
         async with open_while_importing(graphs, *ahead) as lives:
             from bfsql.serving.draining import Server
 
+            def reload() -> None:
+                for name, (factory, now, _) in (configure or (lambda: graphs))().items():
+                    if name in lives:
+                        lives[name].reload(factory, now)
+
             first = next(iter(lives.values()))
             app = application(lives, settings, **of_page)
             server = Server(tracing.traced(app, spans=settings.rest), first)
-            reload = partial(_reload, lives, configure or (lambda: graphs))
             until_closed.enter_context(handled_signals(first.calls, reload))
             async with serving_admin(admin, *lives.values(), public=server):
                 sys.stderr.write(f"{greeting(lives, settings, url(listener, ''))}\n")
@@ -77,23 +80,10 @@ async def serve_http(
                 await server.serve(sockets=[listener])
 
 
-def _reload(
-    lives: Mapping[str, LiveGraph], configure: Callable[[], Mapping[str, LiveConfiguration]]
-) -> None:
-    """Reopen the graphs whose configuration is returned."""
-    try:
-        changed = configure()
-    except Exception as error:  # noqa: BLE001 - the server goes on, whatever it is
-        report_unusable(error)
-        return
-    for name in changed.keys() & lives.keys():
-        lives[name].reload(partial(changed.__getitem__, name))
-
-
 @asynccontextmanager
 async def open_while_importing(
     graphs: Mapping[str, LiveConfiguration], *modules: str
-) -> AsyncIterator[dict[str, LiveGraph]]:
+) -> AsyncIterator[LiveGraphs]:
     """Open graphs, and meanwhile import the named modules, which takes long."""
 
     def import_ahead() -> None:

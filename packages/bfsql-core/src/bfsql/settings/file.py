@@ -39,7 +39,7 @@ OF_GRAPH = (
 )
 """Settings of the server that each of several graphs has of its own: two texts, and `limits`."""
 
-_GRAPH_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+_GRAPH_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
 
 _POSITION = re.compile(
     r"^(?P<reason>.*?) \(at (?:line (?P<line>\d+), column \d+|end of document)\)"
@@ -75,15 +75,13 @@ class ConfigFile:
             ConfigurationError: It does not have the graph, or its table is wrong.
         """
         if name not in self.graphs:
-            names = ", ".join(self.graphs) or "none"
-            hint = did_you_mean(name, self.graphs) or f" There are: {names}."
+            hint = did_you_mean(name, self.graphs) or f" There are: {', '.join(self.graphs)}."
             raise ConfigurationError(f"There is no graph {name[:64]!r} in {self.place}.{hint}")
         table = dict(self.graphs[name])
         limits, backend = table.pop("limits", {}), table.pop("backend", None)
         if not isinstance(limits, dict) or not isinstance(backend, str | None):
-            raise ConfigurationError(
-                f"[graphs.{name}] of {self.place}: backend has to be text, and limits a table."
-            )
+            what = f"[graphs.{name}] of {self.place}"
+            raise ConfigurationError(f"{what}: backend has to be text, and limits a table.")
         own = {key: table.pop(key) for key in OF_GRAPH[:2] if key in table} | limits
         return replace(self, backend=table, backend_name=backend, graph=name, own=own)
 
@@ -112,24 +110,16 @@ def checked_graphs(graphs: Any, place: str) -> dict[str, dict[str, Any]]:
     """The tables of several graphs.
 
     Raises:
-        ConfigurationError: They are not tables, or a name cannot be in a URL or is that of two.
+        ConfigurationError: They are not tables, or a name cannot be in a URL and in a variable.
     """
     tables = graphs if isinstance(graphs, dict) else {}
     wrong = [
-        name
-        for name, table in tables.items()
-        if not _GRAPH_NAME.fullmatch(name) or not isinstance(table, dict)
+        n for n, of in tables.items() if not (_GRAPH_NAME.fullmatch(n) and isinstance(of, dict))
     ]
     if wrong or not tables:
         raise ConfigurationError(
-            f"graphs in {place} has to have a table for each graph, as [graphs.films], with a name "
-            f"of 1 to 64 letters, digits, - and _{f', not {wrong[0][:80]!r}' if wrong else ''}."
-        )
-    names = {graph_variables(name): name for name in tables}
-    if twice := [name for name in tables if names[graph_variables(name)] != name]:
-        raise ConfigurationError(
-            f"Two graphs in {place} have one name: {twice[0]} and "
-            f"{names[graph_variables(twice[0])]} have the same environment variables."
+            f"{[*wrong, 'graphs'][0][:80]!r} in {place} is no graph: write [graphs.NAME], with a "
+            "name of at most 64 lower-case letters, digits and hyphens."
         )
     return tables
 
@@ -245,7 +235,7 @@ def _parsed(path: Path, text: str, level: Level = Level.NAMED) -> ConfigFile:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigurationError(_not_toml(path, text, str(error))) from None
-    if "graphs" in content and "backend" in content:
+    if {"graphs", "backend"} <= content.keys():
         raise ConfigurationError(
             f"{path} has both [backend] and [graphs]. Make [backend] one of [graphs.NAME], with "
             "backend in place of name."

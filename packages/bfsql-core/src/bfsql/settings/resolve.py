@@ -39,11 +39,10 @@ class Resolved(Generic[M]):
 
     def replaced_by(self, other: Resolved[M]) -> Resolved[M]:
         """With the values of others of the same model that are not defaults."""
-        given = [name for name, level in other.levels.items() if level is not Level.DEFAULT]
-        values = {name: getattr(other.settings, name) for name in given}
+        given = {name for name, level in other.levels.items() if level is not Level.DEFAULT}
+        settings = self.settings.model_copy(update=other.settings.model_dump(include=given))
         origins = self.origins | {name: other.origins[name] for name in given}
-        levels = self.levels | {name: other.levels[name] for name in given}
-        return Resolved(self.settings.model_copy(update=values), origins, levels)
+        return Resolved(settings, origins, self.levels | {one: other.levels[one] for one in given})
 
 
 class _Setting(NamedTuple):
