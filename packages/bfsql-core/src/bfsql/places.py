@@ -51,7 +51,7 @@ class Places:
 
     @asynccontextmanager
     async def turn(self, client: str | None = None) -> AsyncIterator[None]:
-        """A place during the block, unless the deadline passes before; by default for the caller."""
+        """A place during the block, unless the deadline passes; by default for the caller."""
         client = call.current_usage().client if client is None else client
         async with call.time_limit():
             await self.enter(client)

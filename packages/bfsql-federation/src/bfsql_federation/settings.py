@@ -30,7 +30,8 @@ from bfsql import plugins, settings
 from bfsql.errors import ConfigurationError, PluginError
 from bfsql.plugins import BackendPlugin
 from bfsql.settings import BackendSettings
-from bfsql.settings.file import OF_GRAPH, graph_variables
+from bfsql.settings.file import OF_GRAPH
+from bfsql.settings.model import options_of_one
 from bfsql_federation.identifiers import COMMON_PREFIXES
 
 
@@ -117,16 +118,20 @@ class FederationSettings(BackendSettings):
 def _member(
     name: str, table: Any, base: Path | None = None, graphs: Mapping[str, Any] | None = None
 ) -> MemberSettings:
-    place, prefix = f"[backend.members.{name}]", f"FEDERATION_{name.upper().replace('-', '_')}_"
+    place, variables = f"[backend.members.{name}]", f"federation-{name}"
     if isinstance(table, MemberSettings):
         return table
     if isinstance(table, Mapping) and "served" in table:
-        prefix = graph_variables(str(table["served"]))
-        table = _served(place, table, graphs or {})
+        served = {"backend": "sqlite", **(graphs or {}).get(str(table["served"]), {"backend": ""})}
+        table = {**{k: v for k, v in served.items() if k not in (*OF_GRAPH, "limits")}, **table}
+        variables = f"bfsql-graphs-{table.pop('served')}"
     if not isinstance(table, Mapping) or not isinstance(table.get("backend"), str):
         raise ValueError(  # noqa: TRY004 - pydantic reports no other
             f"{place} needs backend, the name of a backend: bfsql backends lists them"
         )
+    if not table["backend"]:
+        known = ", ".join(graphs or ()) or "there is none"
+        raise ValueError(f"{place} has as served none of [graphs.NAME]: {known}")
     if table["backend"] == "federation":
         raise ValueError(f"{place} is a federation; name its members here instead")
     own = {key: table[key] for key in MemberWords.model_fields if key in table}
@@ -137,7 +142,7 @@ def _member(
         resolved = settings.resolve(
             plugin.settings,
             table=rest,
-            known=settings.options_of_one(plugin.settings, prefix),
+            known=options_of_one(plugin.settings, variables.upper().replace("-", "_") + "_"),
             environment=os.environ,
             place=place,
             base=base,
@@ -145,16 +150,3 @@ def _member(
     except (ConfigurationError, PluginError) as error:
         raise ValueError(str(error)) from None
     return MemberSettings(table["backend"], plugin, resolved.settings, words)
-
-
-def _served(place: str, table: Mapping[str, Any], graphs: Mapping[str, Any]) -> dict[str, Any]:
-    """The table of a graph that is also served by itself, with the words of the member."""
-    own = {key: one for key, one in table.items() if key in MemberWords.model_fields}
-    if str(table["served"]) not in graphs or len(table) != len(own) + 1:
-        raise ValueError(
-            f"{place} may have served, one of the other [graphs.NAME] "
-            f"({', '.join(graphs) or 'there are none'}), and {', '.join(MemberWords.model_fields)}"
-        )
-    graph = graphs[table["served"]]
-    rest = {key: one for key, one in graph.items() if key not in (*OF_GRAPH, "limits")}
-    return {"backend": "sqlite", **rest, **own}

@@ -26,11 +26,11 @@ from bfsql.settings import (
     Resolved,
     ServeSettings,
     options,
-    options_of_one,
     read_config,
     resolve,
 )
-from bfsql.settings.file import OF_GRAPH, checked_graphs, graph_variables
+from bfsql.settings.file import OF_GRAPH, checked_graphs
+from bfsql.settings.model import options_of_one
 from bfsql.settings.resolve import excess, leaks, unused_variables
 
 log = logging.getLogger("bfsql")
@@ -89,23 +89,26 @@ class Choice:
         ]
 
     @property
-    def own_options(self) -> list[Option]:
-        """Settings of the server that one of several graphs has of its own."""
-        known = options_of_one(ServeSettings, self.variables) if self.file.graph else ()
-        return [one for one in known if one.field in OF_GRAPH]
-
-    @property
     def variables(self) -> str:
-        """The beginning of the environment variables of the graph."""
-        graph = self.file.graph
-        return graph_variables(graph) if graph else variable_prefix(self.backend)
+        """The beginning of the graph's environment variables."""
+        return variable_prefix(f"graphs-{self.file.graph}" if self.file.graph else self.backend)
+
+    def server_options(self) -> list[Option]:
+        """Settings of the server, of which a graph of several has some in variables of its own."""
+        known, start = server_options(), self.variables
+        for at, one in enumerate(known):
+            if self.file.graph and one.field in OF_GRAPH:
+                names = (f"{start}{one.field.upper()}", *one.environment)
+                known[at] = replace(one, environment=names)
+        return known
 
     def unused_variables(self) -> dict[str, str]:
         """Variables `BFSQL_...` that neither a setting nor another backend has, with the reason."""
-        stores = () if self.file.graphs else (variable_prefix(one.name) for one in installed())
-        others = {BACKEND_VARIABLE, *stores, *map(graph_variables, self.file.graphs)}
-        known = [*self.backend_options(), *server_options(), *self.own_options]
-        return unused_variables(self.environment, known, [*others - {self.variables}])
+        graphs = [f"graphs-{name}" for name in self.file.graphs]
+        names = graphs or (one.name for one in installed())
+        others = {BACKEND_VARIABLE, *map(variable_prefix, names)} - {self.variables}
+        known = [*self.backend_options(), *self.server_options()]
+        return unused_variables(self.environment, known, [*others])
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +126,7 @@ class Configuration:
 
 
 def variable_prefix(backend: str) -> str:
-    """The beginning of the environment variables of a backend."""
+    """The beginning of the environment variables of a backend, or of `graphs-NAME`."""
     return f"BFSQL_{backend.upper().replace('-', '_')}_"
 
 
@@ -142,8 +145,6 @@ def choose(
     environment: Mapping[str, str],
 ) -> Choice:
     """Find the configuration file and the backend, and load the backend's plugin.
-
-    A graph that is given by its file or backend takes the place of those of the file.
 
     Args:
         config: Value of `--config`.
@@ -238,7 +239,7 @@ def configure(
     )
     refused: list[str] = []
     if file.level is Level.FOUND:
-        refused += excess(ServeSettings.found_file, server_options(), file.server | file.own)
+        refused += excess(ServeSettings.found_file, server_options(), file.server)
         refused += excess(model.found_file | BackendSettings.found_file, known, table)
     if not refused:
         _check_backend_keys(file, known)
@@ -246,18 +247,9 @@ def configure(
             ServeSettings,
             options=server,
             table=file.server,
-            known=server_options(),
+            known=choice.server_options(),
             place=file.place,
         )
-        if file.graph:  # what holds for one graph is not replaced by what holds for all
-            of_server = of_server.replaced_by(
-                resolved(
-                    ServeSettings,
-                    table=file.own,
-                    known=choice.own_options,
-                    place=file.backend_place,
-                )
-            )
         of_backend = resolved(
             model, options=backend, table=table, known=known, place=file.backend_place
         )

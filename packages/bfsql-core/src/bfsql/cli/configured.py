@@ -41,8 +41,7 @@ if TYPE_CHECKING:
     from bfsql.observer import Observer
 
 Configurations: TypeAlias = dict[str, Configuration | BfsqlError]
-"""The settings of each graph by its name, or what is wrong with them; one graph alone may have an
-empty name."""
+"""The settings of each graph, or what is wrong with them; one alone may have an empty name."""
 
 _CHOICE, _CHOOSE, _HELP_ALL = "bfsql.choice", "bfsql.choose", "bfsql.help_all"
 """Keys of the context's `meta`."""
@@ -450,11 +449,7 @@ def show_origin(configuration: Configuration) -> None:
 
 
 def reader(*, ask: bool = False) -> Callable[[], Configurations]:
-    """Reads the settings of each graph of the running command from the current files.
-
-    Args:
-        ask: Whether the user may be asked about a found file.
-    """
+    """Reads the settings of each graph of the running command, `ask` as in `configuration`."""
     ctx = click.get_current_context()
     configured = partial(cast("ConfiguredCommand", ctx.command).configuration, ctx, ask=ask)
 

@@ -104,7 +104,7 @@ def install(
         for one in reader(ask=True)().values():
             if isinstance(one, BfsqlError):
                 raise one
-            ctx.invoke(install.callback, one, **own)
+            ctx.invoke(install.callback, one, **own)  # type: ignore[arg-type] # which it has
         return
     known = CLIENTS[client]
     name = name or _name(configuration, url)

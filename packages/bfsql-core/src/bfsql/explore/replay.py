@@ -67,11 +67,7 @@ class Recording(BaseModel):
 
 
 def route(file: Path, graph: str = "") -> ApiRoute:
-    """The route that answers with the calls in a file, as they are at that moment.
-
-    Args:
-        file: As `read` takes it.
-        graph: Likewise.
+    """The route that answers with what `read` finds in a file at that moment.
 
     Raises:
         ConfigurationError: The file cannot be read.

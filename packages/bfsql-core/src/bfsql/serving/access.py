@@ -77,12 +77,7 @@ def require_token(app: ASGIApp, verifier: TokenVerifier, refusal: Refusal) -> AS
 
 
 def usable_graphs(names: Iterable[str], caller: VerifiedToken | None) -> list[str]:  # noqa: ARG001
-    """Those of several graphs that a caller may use: all.
-
-    Args:
-        names: The graphs.
-        caller: What is known of the caller's token; None if no token is required.
-    """
+    """Those of several graphs that a caller, None without a token, may use: all."""
     return list(names)
 
 

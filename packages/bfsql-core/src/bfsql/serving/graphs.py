@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-    from bfsql.serving.live import LiveGraph, LiveGraphs
+    from bfsql.serving.live import LiveGraphs
     from bfsql.settings import ServeSettings
 
 MCP, WEB = "bfsql.server.mcp", "bfsql.explore.page"
@@ -41,14 +41,6 @@ MCP, WEB = "bfsql.server.mcp", "bfsql.explore.page"
 def modules(settings: ServeSettings) -> list[str]:
     """Those that a server over HTTP needs: MCP, or with `rest` the web API, or both."""
     return [MCP] * (settings.transport == "http") + [WEB] * settings.rest
-
-
-def greeting(lives: LiveGraphs, settings: ServeSettings, url: str) -> str:
-    """What the operator reads when the server listens."""
-    if [*lives] == [""]:
-        return "\n".join(import_module(one).GREETING.format(url=url) for one in modules(settings))
-    names = (name if live.is_open else f"{name} (not open)" for name, live in lives.items())
-    return f"BFS-QL answers at {url}; {url}/graphs lists its graphs: {', '.join(names)}"
 
 
 def application(lives: LiveGraphs, settings: ServeSettings, **of_page: Any) -> ASGIApp:
@@ -101,7 +93,7 @@ def _found(
 def _directory(lives: LiveGraphs) -> ASGIApp:
     """Answers at `/graphs`, and where there is nothing; its lifespan is that of the sessions."""
     from starlette.applications import Starlette
-    from starlette.responses import JSONResponse, RedirectResponse
+    from starlette.responses import JSONResponse
     from starlette.routing import Route
 
     @asynccontextmanager
@@ -113,30 +105,24 @@ def _directory(lives: LiveGraphs) -> ASGIApp:
             yield
 
     async def listed(request: Request) -> Response:
-        names = usable_graphs(lives, verified_token(request.scope))
-        found = {"graphs": [_about(name, lives[name]) for name in names]}
-        return JSONResponse(found, headers={"Cache-Control": "no-store"})
+        known = [lives[name] for name in usable_graphs(lives, verified_token(request.scope))]
+        found = [
+            {"name": one.name, "title": one.settings.title or one.name, "open": one.is_open}
+            for one in known
+        ]
+        return JSONResponse({"graphs": found}, headers={"Cache-Control": "no-store"})
 
-    async def folder(request: Request) -> Response:  # to which the links of the page are relative
-        return RedirectResponse(f"{request.url.path}/", HTTPStatus.PERMANENT_REDIRECT)
-
-    async def nothing(request: Request, _: Exception) -> Response:
+    async def nothing(request: Request, _: Exception | None = None) -> Response:
         names = ", ".join(usable_graphs(lives, verified_token(request.scope)))
         return _plain(
             HTTPStatus.NOT_FOUND,
-            "There is nothing here. Graphs are at /mcp/NAME (MCP) and /graphs/NAME/ (a page and "
-            f"the web API), as far as GET /graphs lists them. NAME is one of: {names}.",
+            "There is nothing here. A graph is at /mcp/NAME over MCP, and its page and web API at "
+            f"/graphs/NAME/, if the server has these. NAME is one of: {names}.",
         )
 
-    routes = [Route("/graphs", listed), Route("/graphs/{name}", folder)]
+    # Starlette redirects to the second, since the links of the page are relative to a folder.
+    routes = [Route("/graphs", listed), Route("/graphs/{name}/", nothing)]
     return Starlette(routes=routes, exception_handlers={404: nothing}, lifespan=lifespan)
-
-
-def _about(name: str, live: LiveGraph) -> dict[str, Any]:
-    about = {"name": name, "title": live.settings.title or name, "open": live.is_open}
-    about["description"] = live.settings.graph_description
-    served, places = modules(live.settings), {MCP: f"mcp/{name}", WEB: f"graphs/{name}/"}
-    return about | {one.rpartition(".")[2]: places[one] for one in served}
 
 
 def _plain(status: HTTPStatus, sentence: str) -> Response:

@@ -160,8 +160,6 @@ class TextLines(_Lines):
             known = {**known, "id": named}
         if trace := call.current_trace():
             known = {**known, "trace_id": trace.id}
-        if graph := graph_name.get():
-            known = {**known, "graph": graph}
         pairs = [f"{name}={self._value(value)}" for name, value in known.items()]
         lines = [" ".join([head, *pairs]), *(f"    {line}" for line in self._traceback(record))]
         return "\n".join(lines)
@@ -191,8 +189,6 @@ class JsonLines(_Lines):
             document["id"] = named
         if trace := call.current_trace():
             document["trace_id"] = trace.id
-        if graph := graph_name.get():
-            document["graph"] = graph
         document |= {name: self._value(value) for name, value in _fields(record).items()}
         if lines := self._traceback(record):
             document["traceback"] = lines
@@ -254,8 +250,9 @@ def _seeds(arguments: Mapping[str, Any]) -> int | None:
 
 
 def _fields(record: logging.LogRecord) -> dict[str, Any]:
-    """The additional fields of a record of this project."""
-    return getattr(record, "fields", {})
+    """The additional fields of a record of this project, and the graph."""
+    graph = graph_name.get()
+    return {**getattr(record, "fields", {}), **({"graph": graph} if graph else {})}
 
 
 def _request_id() -> str:

@@ -25,7 +25,7 @@ from bfsql.serving import tracing
 from bfsql.serving.address import bind, check_exposure, url
 from bfsql.serving.admin import admin_listener, serving_admin
 from bfsql.serving.calls import Calls
-from bfsql.serving.graphs import application, greeting, modules
+from bfsql.serving.graphs import application, modules
 from bfsql.serving.live import LiveConfiguration, LiveGraphs, open_lives
 from bfsql.serving.logs import log_to_stderr
 from bfsql.serving.watchdog import watched_loop
@@ -73,7 +73,13 @@ async def serve_http(
             server = Server(tracing.traced(app, spans=settings.rest), first)
             until_closed.enter_context(handled_signals(first.calls, reload))
             async with serving_admin(admin, *lives.values(), public=server):
-                sys.stderr.write(f"{greeting(lives, settings, url(listener, ''))}\n")
+                at = url(listener, "")
+                greetings = [
+                    import_module(one).GREETING.format(url=at) for one in modules(settings)
+                ]
+                if first.name:
+                    greetings = [f"BFS-QL answers at {at}/graphs, which lists: {', '.join(lives)}"]
+                sys.stderr.write("\n".join([*greetings, ""]))
                 sys.stderr.flush()
                 if on_listening is not None:
                     on_listening(url(listener, "/"))

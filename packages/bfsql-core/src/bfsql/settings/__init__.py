@@ -26,7 +26,6 @@ from bfsql.settings.model import (
     Kind,
     Option,
     options,
-    options_of_one,
     spelled,
     without_secrets,
 )
@@ -51,7 +50,6 @@ __all__ = [
     "UnreadableFile",
     "open_regular",
     "options",
-    "options_of_one",
     "read_config",
     "read_text",
     "resolve",

@@ -64,9 +64,7 @@ class ConfigFile:
     graphs: Mapping[str, dict[str, Any]] = field(default_factory=dict)
     """The tables `[graphs.NAME]`."""
     graph: str = ""
-    """The one whose settings `backend` and `own` are; empty for a graph without a name."""
-    own: dict[str, Any] = field(default_factory=dict)
-    """Its settings of the server."""
+    """The one whose settings `server` and `backend` are; empty for a graph without a name."""
 
     def of_graph(self, name: str) -> ConfigFile:
         """The file as if it had only one of its graphs.
@@ -83,7 +81,8 @@ class ConfigFile:
             what = f"[graphs.{name}] of {self.place}"
             raise ConfigurationError(f"{what}: backend has to be text, and limits a table.")
         own = {key: table.pop(key) for key in OF_GRAPH[:2] if key in table} | limits
-        return replace(self, backend=table, backend_name=backend, graph=name, own=own)
+        server = {**self.server, **own}
+        return replace(self, server=server, backend=table, backend_name=backend, graph=name)
 
     @property
     def place(self) -> str:
@@ -99,11 +98,6 @@ class ConfigFile:
     def backend_key(self) -> str:
         """The key of that table that names the backend."""
         return "backend" if self.graph else "name"
-
-
-def graph_variables(name: str) -> str:
-    """The beginning of the environment variables of one of several graphs."""
-    return f"BFSQL_GRAPHS_{name.upper().replace('-', '_')}_"
 
 
 def checked_graphs(graphs: Any, place: str) -> dict[str, dict[str, Any]]:

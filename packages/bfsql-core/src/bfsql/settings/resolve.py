@@ -37,13 +37,6 @@ class Resolved(Generic[M]):
     levels: dict[str, Level]
     """How far the origin of each field is trusted."""
 
-    def replaced_by(self, other: Resolved[M]) -> Resolved[M]:
-        """With the values of others of the same model that are not defaults."""
-        given = {name for name, level in other.levels.items() if level is not Level.DEFAULT}
-        settings = self.settings.model_copy(update=other.settings.model_dump(include=given))
-        origins = self.origins | {name: other.origins[name] for name in given}
-        return Resolved(settings, origins, self.levels | {one: other.levels[one] for one in given})
-
 
 class _Setting(NamedTuple):
     """A setting, its raw value, and the origin of that with its level."""
@@ -134,11 +127,7 @@ def _from_table(
 
 
 def secret_in(path: Path, origin: str) -> str:
-    """The content of a file with a secret.
-
-    Raises:
-        ConfigurationError: It cannot be read.
-    """
+    """The content of a file with a secret; one that cannot be read is a `ConfigurationError`."""
     try:
         return read_text(path).strip()
     except UnreadableFile as unreadable:
