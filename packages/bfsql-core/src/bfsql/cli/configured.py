@@ -137,11 +137,7 @@ class ConfiguredCommand(click.Command):
                 help="Kind of store, one of `bfsql backends`.  [default: sqlite]",
             ),
             option(["--config"], metavar="FILE", help="Configuration file.  [default: bfsql.toml]"),
-            option(
-                ["--graph-name"],
-                metavar="NAME",
-                help="One of several graphs: a table [graphs.NAME] of the configuration file.",
-            ),
+            option(["--graph-name"], metavar="NAME", help="One of several: [graphs.NAME] of FILE."),
             verbose_option(),
             option(
                 ["--help-all"],
@@ -196,7 +192,7 @@ class ConfiguredCommand(click.Command):
         if self._takes_names:
             names = [*self._without_option(ctx, args)]
             at = names[0] if names else len(args)
-            if any(_early(args, one) for one in (_PATH, *_OF_THE_GRAPH[::2])) or not names:
+            if any(_early(args, one) for one in (_PATH, "--backend", "--graph-name")) or not names:
                 return args, None
             if not Path(args[at]).is_file():
                 if not ctx.resilient_parsing:
@@ -283,7 +279,9 @@ class ConfiguredCommand(click.Command):
             title: [own.pop(f"--{name}") for name in names.split() if f"--{name}" in own]
             for title, names in self._sections.items()
         }
-        graph, of_help = ([own.pop(n) for n in names] for names in (_OF_THE_GRAPH, _OF_HELP))
+        graph, of_help = (
+            [own.pop(n) for n in names] for names in (_OF_THE_GRAPH[: 2 + self._graph], _OF_HELP)
+        )
         if everything or not sections:
             sections["More options" if sections else "Options"] = list(own.values())
         backend, server = self._dynamic(ctx, brief=not everything)

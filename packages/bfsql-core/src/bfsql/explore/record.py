@@ -1,7 +1,7 @@
 """The recording of tool calls: one JSON object per line, with the arguments and the answer.
 
 {"time": "2026-01-31T12:00:00.123+00:00", "request_id": "5f3a...", "session": "...",
- "client": "claude-code", "tool": "search_entities", "arguments": {"query": "Ripley"},
+ "client": "claude-code", "graph": null, "tool": "search_entities", "arguments": {"query": "Ripley"},
  "answer": "[...]", "content": null, "error": null, "ms": 3.1, "tokens": 25}
 
 The structured content is recorded if the answer is not JSON, so that readers need no other format.
@@ -91,7 +91,7 @@ class Recorder(Observer):
                     "request_id": seen.request_id,
                     "session": caller.session or f"{self._run} {caller.key}".rstrip(),
                     "client": caller.client or CLIENT.get(),
-                    **({"graph": graph} if (graph := graph_name.get()) else {}),
+                    "graph": graph_name.get() or None,
                     "tool": seen.tool,
                     "arguments": dict(seen.sent),
                     "answer": seen.answer,
