@@ -1,16 +1,17 @@
 """A graph that is away, hangs, or cannot be opened: the others answer, and the answer says so."""
 
 import asyncio
+from functools import partial
 
 import pytest
 
 from bfsql import MemoryBackend, ToolError, open_graph
 from bfsql.abc import ForwardingBackend
+from bfsql.abc.unavailable import UnavailableBackend
 from bfsql.errors import ConfigurationError, StoreUnavailable
 from bfsql.models import EdgeRecord, EntityStub, NodeRecord
 from bfsql.models.valid_time import TimeKeys
 from bfsql_federation import FederationBackend, FederationSettings, Identifiers, Member
-from bfsql_federation.unavailable import UnavailableBackend
 
 DRUGS = [
     NodeRecord("RX:1", "Drug", {"name": "Aspirin", "year": 1899}),
@@ -123,7 +124,7 @@ async def test_a_graph_that_cannot_be_opened_is_opened_later(tmp_path):
             raise StoreUnavailable("It does not listen.")
         return MemoryBackend(TRIALS)
 
-    late = UnavailableBackend(opening, "It does not listen.")
+    late = UnavailableBackend(partial(StoreUnavailable, "It does not listen."), opening)
     members = [Member("drugs", MemoryBackend(DRUGS)), Member("trials", late)]
     backend = FederationBackend(members, Identifiers({}))
     assert await backend.entity_types() == ["Disease", "Drug"]

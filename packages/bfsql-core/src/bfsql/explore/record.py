@@ -1,8 +1,9 @@
 """The recording of tool calls: one JSON object per line, with the arguments and the answer.
 
 {"time": "2026-01-31T12:00:00.123+00:00", "request_id": "5f3a...", "session": "...",
- "client": "claude-code", "graph": null, "tool": "search_entities", "arguments": {"query": "Ripley"},
- "answer": "[...]", "content": null, "error": null, "ms": 3.1, "tokens": 25}
+ "client": "claude-code", "graph": null, "tool": "search_entities",
+ "arguments": {"query": "Ripley"}, "answer": "[...]", "content": null, "error": null, "ms": 3.1,
+ "tokens": 25}
 
 The structured content is recorded if the answer is not JSON, so that readers need no other format.
 """
