@@ -63,7 +63,7 @@ def application(lives: LiveGraphs, settings: ServeSettings, **of_page: Any) -> A
         directory = require_token(directory, verifier, _plain)
     directory = with_headers(require_known_names(directory, settings, _plain))
 
-    async def routed(scope: Scope, receive: Receive, send: Send) -> None:
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         name, app = "", None
         if scope["type"] == "http":
             root = scope.get("root_path", "")
@@ -72,7 +72,7 @@ def application(lives: LiveGraphs, settings: ServeSettings, **of_page: Any) -> A
         graph_name.set(name)
         await (app or directory)(scope, receive, send)
 
-    return routed
+    return answer
 
 
 def _found(
@@ -104,7 +104,7 @@ def _directory(lives: LiveGraphs) -> ASGIApp:
                     await stack.enter_async_context(live.lifespan())
             yield
 
-    async def listed(request: Request) -> Response:
+    async def names_of_all(request: Request) -> Response:
         known = [lives[name] for name in usable_graphs(lives, verified_token(request.scope))]
         found = [
             {"name": one.name, "title": one.settings.title or one.name, "open": one.is_open}
@@ -121,7 +121,7 @@ def _directory(lives: LiveGraphs) -> ASGIApp:
         )
 
     # Starlette redirects to the second, since the links of the page are relative to a folder.
-    routes = [Route("/graphs", listed), Route("/graphs/{name}/", nothing)]
+    routes = [Route("/graphs", names_of_all), Route("/graphs/{name}/", nothing)]
     return Starlette(routes=routes, exception_handlers={404: nothing}, lifespan=lifespan)
 
 
