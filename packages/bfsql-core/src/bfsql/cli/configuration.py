@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from bfsql.cli.consent import with_consent
-from bfsql.errors import ConfigurationError, did_you_mean
+from bfsql.errors import BfsqlError, ConfigurationError, did_you_mean
 from bfsql.lazy import lazy_call
 from bfsql.plugins import BackendPlugin, backend_of, installed, load
 from bfsql.plugins.registry import names_like
@@ -118,6 +118,8 @@ class Configuration:
     choice: Choice
     server: Resolved[ServeSettings]
     backend: Resolved[BackendSettings]
+    error: BfsqlError | None = None
+    """Why one of several graphs cannot be opened; the settings are then those of all."""
 
     def with_server(self, **settings: Any) -> Configuration:
         """The configuration with other settings of the server."""

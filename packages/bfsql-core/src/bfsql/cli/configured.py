@@ -15,7 +15,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -39,9 +39,6 @@ if TYPE_CHECKING:
     from bfsql.graph import Graph
     from bfsql.memory_account import MemoryAccount
     from bfsql.observer import Observer
-
-Configurations: TypeAlias = dict[str, Configuration | BfsqlError]
-"""The settings of each graph, or what is wrong with them; one alone may have an empty name."""
 
 _CHOICE, _CHOOSE, _HELP_ALL = "bfsql.choice", "bfsql.choose", "bfsql.help_all"
 """Keys of the context's `meta`."""
@@ -423,6 +420,8 @@ def opened(
     """
     from bfsql.graph import open_graph
 
+    if configuration.error is not None and backend is None:
+        raise configuration.error
     settings, choice = configuration.server.settings, configuration.choice
     limits = settings.served_limits if served else settings.limits
     return open_graph(
@@ -446,20 +445,20 @@ def show_origin(configuration: Configuration) -> None:
         click.echo(f"The {what} comes from {path}, found in the working directory.", err=True)
 
 
-def reader(*, ask: bool = False) -> Callable[[], Configurations]:
-    """Reads the settings of each graph of the running command, `ask` as in `configuration`."""
+def reader(*, ask: bool = False) -> Callable[[], dict[str, Configuration]]:
+    """Reads the settings of the graphs of the running command by name, which one alone may lack."""
     ctx = click.get_current_context()
     configured = partial(cast("ConfiguredCommand", ctx.command).configuration, ctx, ask=ask)
 
-    def read() -> Configurations:
+    def read() -> dict[str, Configuration]:
         choice: Choice = ctx.meta[_CHOOSE]()
-        found: Configurations = {}
+        configurations = {choice.file.graph: configured(choice)}
         for name in choice.several:
             try:
-                found[name] = configured(choice.of_graph(name))
+                configurations[name] = configured(choice.of_graph(name))
             except BfsqlError as error:
-                found[name] = error
-        return found or {choice.file.graph: configured(choice)}
+                configurations[name] = replace(configurations[""], error=error)
+        return {name: configurations[name] for name in choice.several or configurations}
 
     return read
 

@@ -9,9 +9,8 @@ from pathlib import Path
 import click
 
 from bfsql.cli.configuration import Configuration
-from bfsql.cli.configured import Configurations, ConfiguredCommand, reader, show_origin
+from bfsql.cli.configured import ConfiguredCommand, reader, show_origin
 from bfsql.cli.serve import run, server_parts
-from bfsql.errors import BfsqlError
 from bfsql.settings import Level
 
 _OF_OTHER_SERVERS = (
@@ -47,11 +46,7 @@ def explore(configuration: Configuration, *, replay: Path | None, no_browser: bo
     """
     show_origin(configuration)
     read = reader()
-
-    def graphs() -> Configurations:
-        return {name: _for_people(one) for name, one in read().items()}
-
-    parts = server_parts(_for_people(configuration), graphs)
+    parts = server_parts(lambda: {name: _for_people(one) for name, one in read().items()})
     view = "#view=replay" if replay else ""
 
     def show(url: str) -> None:  # without waiting for the browser, which may run in this terminal
@@ -60,8 +55,7 @@ def explore(configuration: Configuration, *, replay: Path | None, no_browser: bo
     run(*parts, on_listening=None if no_browser else show, replay=replay)
 
 
-def _for_people(of: Configuration | BfsqlError) -> Configuration:
+def _for_people(of: Configuration) -> Configuration:
     """A web server without the default token budget, which is for models."""
-    assert isinstance(of, Configuration)  # one graph alone always is
     budget = {"max_tokens": 0} if of.server.levels["max_tokens"] is Level.DEFAULT else {}
     return of.with_server(rest=True, transport="stdio", **budget)

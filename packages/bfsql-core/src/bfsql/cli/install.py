@@ -27,7 +27,7 @@ from bfsql.cli.configuration import DEFAULT_BACKEND, Configuration, server_optio
 from bfsql.cli.configured import ConfiguredCommand, check_graph, graph_files, reader
 from bfsql.cli.serve import check_options, serve
 from bfsql.cli.splice import Unreadable
-from bfsql.errors import BfsqlError, ConfigurationError, did_you_mean
+from bfsql.errors import ConfigurationError, did_you_mean
 from bfsql.loading.folders import working_folder
 from bfsql.settings import Option, UnreadableFile
 
@@ -102,8 +102,8 @@ def install(
         ctx = click.get_current_context()
         own = {key: value for key, value in ctx.params.items() if "__" not in key}
         for one in reader(ask=True)().values():
-            if isinstance(one, BfsqlError):
-                raise one
+            if one.error is not None:
+                raise one.error
             ctx.invoke(install.callback, one, **own)  # type: ignore[arg-type] # which it has
         return
     known = CLIENTS[client]

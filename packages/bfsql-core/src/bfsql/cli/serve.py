@@ -10,6 +10,7 @@ import json
 import logging
 import os
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -17,22 +18,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import click
 
 from bfsql.cli.configuration import Configuration
-from bfsql.cli.configured import (
-    Configurations,
-    ConfiguredCommand,
-    check_graph,
-    opened,
-    reader,
-    show_origin,
-)
+from bfsql.cli.configured import ConfiguredCommand, check_graph, opened, reader, show_origin
 from bfsql.errors import BfsqlError, CircuitOpen, ConfigurationError
 from bfsql.settings import Resolved, ServeSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from contextlib import AbstractAsyncContextManager
 
-    from bfsql.graph import Graph
     from bfsql.serving.live import LiveConfiguration
 
     Lives: TypeAlias = dict[str, LiveConfiguration]
@@ -85,16 +77,15 @@ def serve(configuration: Configuration) -> None:
         if sys.stdin is not None and sys.stdin.isatty():
             check_graph(configuration)
             click.echo(waiting(sys.argv[1:]), err=True)
-    run(*server_parts(configuration, reader()))
+    run(*server_parts(reader()))
 
 
 def server_parts(
-    configuration: Configuration, read: Callable[[], Configurations]
+    read: Callable[[], dict[str, Configuration]],
 ) -> tuple[Lives, ServeSettings, Callable[[], Lives]]:
     """The arguments for `run`: how to open the observed graphs, the settings, and how to reload.
 
     Args:
-        configuration: What holds for all graphs.
         read: Reads the settings of each. Later, those whose settings have changed are reopened, or
             all if none has.
     """
@@ -104,8 +95,8 @@ def server_parts(
     from bfsql.serving.live import LiveConfiguration
     from bfsql.serving.metrics import Metrics
 
-    settings, graphs = configuration.server.settings, read()
-    several = len(graphs) > 1
+    graphs = read()
+    settings, several = next(iter(graphs.values())).server.settings, len(graphs) > 1
     metrics = Metrics(by_graph=any(graphs)) if settings.admin_port is not None else None
     recorders = []
     if settings.record is not None:
@@ -116,25 +107,18 @@ def server_parts(
     account = MemoryAccount(memory) if several else None
     unavailable = UnavailableBackend(partial(CircuitOpen, None, 10.0))
 
-    def live(one: Configuration | BfsqlError) -> LiveConfiguration:
-        known = configuration if isinstance(one, BfsqlError) else one
+    def live(one: Configuration) -> LiveConfiguration:
+        own = one.server.settings
         if several:  # its share, so that no graph takes what all need
-            own = known.server.settings
-            known = known.with_server(
+            one = one.with_server(
                 max_calls=-(-own.max_calls // 2),
                 max_memory=memory // 2,
                 cache_records=own.cache_records // len(graphs),
             )
-        observers = [*observers_of(known.server.settings, metrics), *recorders]
-        opens = partial(opened, known, served=True, observers=observers, memory=account)
-
-        def factory() -> AbstractAsyncContextManager[Graph]:
-            if isinstance(one, BfsqlError):
-                raise one
-            return opens()
-
+        observers = [*observers_of(own, metrics), *recorders]
+        opens = partial(opened, one, served=True, observers=observers, memory=account)
         until_open = partial(opens, backend=unavailable) if several else None
-        return LiveConfiguration(factory, known.server.settings, until_open)
+        return LiveConfiguration(opens, one.server.settings, until_open)
 
     def configure() -> Lives:
         nonlocal graphs
@@ -143,41 +127,34 @@ def server_parts(
             for recorder in recorders:
                 recorder.reopen()
         except BfsqlError as error:  # which a graph reports: the others are left alone
-            return {name: live(error) for name in list(graphs)[:1]}
+            return {name: live(replace(one, error=error)) for name, one in [*graphs.items()][:1]}
         if others := ", ".join(sorted(graphs.keys() ^ before.keys())):
             log.warning("Restart the server to add or remove graphs: %s.", others)
-        changed = [name for name, one in graphs.items() if _opens(one) != _opens(before.get(name))]
+        changed = [name for name in graphs if _opens(graphs[name]) != _opens(before.get(name))]
         return {name: live(graphs[name]) for name in changed or graphs}
 
     return {name: live(one) for name, one in graphs.items()}, settings, configure
 
 
-def _opens(one: Configuration | BfsqlError | None) -> object:
-    """The settings that a graph is opened with, or why it is not."""
-    return (one.backend, one.server.settings) if isinstance(one, Configuration) else str(one)
+def _opens(one: Configuration | None) -> object:
+    """What a graph is opened with."""
+    return one and (one.backend, one.server.settings, str(one.error))
 
 
-def run(
-    graphs: Lives,
-    settings: ServeSettings,
-    configure: Callable[[], Lives] | None = None,
-    on_listening: Callable[[str], None] | None = None,
-    **of_page: Any,
-) -> None:
+def run(graphs: Lives, settings: ServeSettings, *further: Any, **of_page: Any) -> None:
     """Serve graphs until the client leaves or the server is stopped; blocking.
 
     Args:
         graphs: How each graph is opened in the server's event loop; over stdio it is one.
         settings: Transport, texts and limits.
-        configure: Rereads the configuration, for a running server over HTTP.
-        on_listening: Called with the URL of the web API once it listens.
-        **of_page: Further arguments of the page, as the file of recorded calls that it serves.
+        *further: Those of `serve_http`.
+        **of_page: Likewise.
     """
     from bfsql.server import stdio
     from bfsql.serving.run import serve_http
 
     if settings.serves_http:
-        asyncio.run(serve_http(graphs, settings, configure, on_listening, **of_page))
+        asyncio.run(serve_http(graphs, settings, *further, **of_page))
     else:
         [one] = graphs.values()
         stdio.run(one.factory, one.settings)

@@ -79,10 +79,8 @@ def graphs(_: Configuration) -> None:
     Exit code 1: one cannot.
     """
 
-    async def state(one: Configuration | BfsqlError) -> str:
+    async def state(one: Configuration) -> str:
         try:
-            if isinstance(one, BfsqlError):
-                raise one
             async with asyncio.timeout(10.0), opened(one) as graph:
                 await graph.db.ping()
         except (BfsqlError, OSError) as error:  # which TimeoutError is

@@ -67,7 +67,7 @@ def application(lives: LiveGraphs, settings: ServeSettings, **of_page: Any) -> A
         name, app = "", None
         if scope["type"] == "http":
             root = scope.get("root_path", "")
-            name, app, place = _found(root, scope["path"].removeprefix(root), apps[MCP], apps[WEB])
+            name, app, place = _place(root, scope["path"].removeprefix(root), apps[MCP], apps[WEB])
             scope = {**scope, **place, **({GRAPH: name} if name else {})}
         graph_name.set(name)
         await (app or directory)(scope, receive, send)
@@ -75,7 +75,7 @@ def application(lives: LiveGraphs, settings: ServeSettings, **of_page: Any) -> A
     return answer
 
 
-def _found(
+def _place(
     root: str, path: str, mcp: Mapping[str, ASGIApp], web: Mapping[str, ASGIApp]
 ) -> tuple[str, ASGIApp | None, dict[str, Any]]:
     """The graph that a path is for, its application, and its place in the scope of the request."""
