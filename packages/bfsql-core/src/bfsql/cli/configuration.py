@@ -168,10 +168,8 @@ def choose(
         return _chosen(file, environment, backend, graphs[0] if graphs else None)
     if several:
         return Choice(file, environment, "", f"[graphs] of {file.place}", _SEVERAL)
-    raise ConfigurationError(
-        f"There are several graphs in {file.place}. Choose one with --graph-name: "
-        f"{', '.join(file.graphs)}."
-    )
+    names = ", ".join(file.graphs)
+    raise ConfigurationError(f"There are several graphs. Choose one with --graph-name: {names}.")
 
 
 def _graphs_of_files(files: Sequence[str]) -> dict[str, dict[str, Any]]:

@@ -73,8 +73,9 @@ class ConfigFile:
             ConfigurationError: It does not have the graph, or its table is wrong.
         """
         if name not in self.graphs:
-            hint = did_you_mean(name, self.graphs) or f" There are: {', '.join(self.graphs)}."
-            raise ConfigurationError(f"There is no graph {name[:64]!r} in {self.place}.{hint}")
+            names = ", ".join(self.graphs) or "none"
+            hint = did_you_mean(name, self.graphs) or f" There are: {names}."
+            raise ConfigurationError(f"There is no graph {name[:64]!r}.{hint}")
         table = dict(self.graphs[name])
         limits, backend = table.pop("limits", {}), table.pop("backend", None)
         if not isinstance(limits, dict) or not isinstance(backend, str | None):
