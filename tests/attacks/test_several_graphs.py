@@ -127,6 +127,10 @@ async def test_graphs_answer_as_alone_beside_broken_ones_and_after_a_reload(fold
             metrics = (await http.get(f"{served.admin}/metrics")).text
         assert 'bfsql_calls_total{graph="films",outcome="ok",tool="bfs_query"}' in metrics
         assert 'bfsql_breaker{graph="lab",state="closed"} 1.0' in metrics
+        assert not (unnamed := [line for line in metrics.splitlines() if 'graph=""' in line]), (
+            unnamed
+        )
+        assert all(" graph=" in line for line in served.log if "bfsql.calls" in line)
         # A file that appears is served; a title that changes reopens its graph alone.
         shutil.copy(folder / "films.db", folder / "late.new")
         (folder / "late.new").rename(folder / "late.db")

@@ -23,7 +23,7 @@ from collections.abc import (
     Mapping,
 )
 from contextlib import aclosing, contextmanager
-from contextvars import ContextVar
+from contextvars import Context, ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, TypeVar, cast
 
@@ -241,6 +241,9 @@ class Scope(Work):
 CLIENT: ContextVar[str | None] = ContextVar("bfsql_client", default=None)
 """The client's name for itself, also on stdio, where calls have no `Caller`."""
 
+GRAPH: ContextVar[str] = ContextVar("bfsql_graph", default="")
+"""The name of the graph that is asked or opened, if it is one of several."""
+
 _loan: ContextVar[tuple[CallMemory, list[int]] | None] = ContextVar("bfsql_loan", default=None)
 """The bytes that are taken inside of `borrowed`, and the account that holds them."""
 _current = cast("ContextVar[Scope | None]", current_work)
@@ -342,6 +345,17 @@ def joined() -> Iterator[Scope]:
     else:
         with scope() as opened:
             yield opened
+
+
+def outside(graph: str | None = None) -> Context:
+    """The context of work that is no part of the current call: it has the graph's name alone.
+
+    Args:
+        graph: The name; None for that of the current graph.
+    """
+    context = Context()
+    context.run(GRAPH.set, GRAPH.get() if graph is None else graph)
+    return context
 
 
 def current() -> Scope | None:

@@ -7,7 +7,6 @@ cancelled when the last caller leaves (`protocol.md` 25).
 from __future__ import annotations
 
 import asyncio
-import contextvars
 from collections.abc import Awaitable, Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar
@@ -45,8 +44,8 @@ class SharedCall(Generic[T]):
         self._closed = False
         self._scope = call.shared_scope()
         self._first_deadline = self._scope.deadline
-        context = contextvars.Context()
-        self._task = asyncio.get_running_loop().create_task(self._run(ask), context=context)
+        loop = asyncio.get_running_loop()
+        self._task = loop.create_task(self._run(ask), context=call.outside())
         self._task.add_done_callback(self._ended)
 
     async def join(self) -> T:

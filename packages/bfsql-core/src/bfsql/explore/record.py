@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Final
 
 from bfsql.answers import encode
-from bfsql.call import CLIENT, Caller, new_request_id, third_of_bytes
+from bfsql.call import CLIENT, GRAPH, Caller, new_request_id, third_of_bytes
 from bfsql.errors import ConfigurationError, system_reason
 from bfsql.observer import ObservedCall, Observer
-from bfsql.serving.logs import OnceAMinute, graph_name
+from bfsql.serving.logs import OnceAMinute
 from bfsql.tools.parameters import PARAMETERS
 
 log = logging.getLogger("bfsql")
@@ -92,7 +92,7 @@ class Recorder(Observer):
                     "request_id": seen.request_id,
                     "session": caller.session or f"{self._run} {caller.key}".rstrip(),
                     "client": caller.client or CLIENT.get(),
-                    "graph": graph_name.get() or None,
+                    "graph": GRAPH.get() or None,
                     "tool": seen.tool,
                     "arguments": dict(seen.sent),
                     "answer": seen.answer,

@@ -25,11 +25,11 @@ from http import HTTPStatus
 from math import ceil
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from bfsql import call
 from bfsql.errors import BfsqlError
 from bfsql.masking import hide_secrets
 from bfsql.serving.address import bind, url
 from bfsql.serving.calls import until
-from bfsql.serving.live import outside_calls
 from bfsql.serving.logs import CallLog
 from bfsql.serving.metrics import Metrics, Reading, exposition
 from bfsql.serving.tracing import CallSpans, is_configured
@@ -318,7 +318,7 @@ async def serving_admin(
         target=lambda: asyncio.run(server.serve(sockets=[listener])), name="admin", daemon=True
     )
     checking = [
-        loop.create_task(health.check(), context=outside_calls(name))
+        loop.create_task(health.check(), context=call.outside(name))
         for name, health in healths.items()
     ]
     thread.start()

@@ -15,6 +15,7 @@ from http import HTTPStatus
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from bfsql import call
 from bfsql.serving.access import (
     GRAPH,
     require_known_names,
@@ -22,7 +23,6 @@ from bfsql.serving.access import (
     usable_graphs,
     verified_token,
 )
-from bfsql.serving.logs import graph_name
 from bfsql.serving.requests import with_headers
 from bfsql.serving.tokens import verifier_of
 
@@ -40,7 +40,7 @@ MCP, WEB = "bfsql.server.mcp", "bfsql.explore.page"
 
 def modules(settings: ServeSettings) -> list[str]:
     """Those that a server over HTTP needs: MCP, or with `rest` the web API, or both."""
-    return [MCP] * (settings.transport == "http") + [WEB] * settings.rest
+    return [WEB] * settings.rest + [MCP] * (settings.transport == "http")
 
 
 def application(lives: LiveGraphs, settings: ServeSettings, **of_page: Any) -> ASGIApp:
@@ -69,7 +69,7 @@ def application(lives: LiveGraphs, settings: ServeSettings, **of_page: Any) -> A
             root = scope.get("root_path", "")
             name, app, place = _place(root, scope["path"].removeprefix(root), apps[MCP], apps[WEB])
             scope = {**scope, **place, **({GRAPH: name} if name else {})}
-        graph_name.set(name)
+        call.GRAPH.set(name)
         await (app or directory)(scope, receive, send)
 
     return answer

@@ -15,7 +15,6 @@ import logging
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Hashable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack, asynccontextmanager
-from contextvars import Context
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
@@ -26,7 +25,7 @@ from bfsql.graph import Graph
 from bfsql.places import Places
 from bfsql.serving.admission import Admission
 from bfsql.serving.calls import Calls
-from bfsql.serving.logs import graph_name, log_to_stderr
+from bfsql.serving.logs import log_to_stderr
 from bfsql.settings import ServeSettings
 
 if TYPE_CHECKING:
@@ -125,7 +124,7 @@ class LiveGraph:
     def on_open(self, prepare: Callable[[Graph], None]) -> None:
         """Call a function with the open graph, and with each that is opened later."""
         self._prepare.append(prepare)
-        prepare(self._opened.graph)
+        call.outside(self.name).run(prepare, self._opened.graph)
 
     @property
     def current(self) -> Graph:
@@ -175,7 +174,7 @@ class LiveGraph:
     def reload(self, factory: GraphFactory, settings: ServeSettings) -> None:
         """Reopen the graph with other settings in the background; calls go on meanwhile."""
         reloading = self._reload(factory, settings)
-        task = asyncio.get_running_loop().create_task(reloading, context=outside_calls(self.name))
+        task = asyncio.get_running_loop().create_task(reloading, context=call.outside(self.name))
         self._reloading.add(task)
         task.add_done_callback(self._reloading.discard)
 
@@ -223,7 +222,7 @@ class LiveGraph:
         """Begin to open what the store holds now."""
         loop = asyncio.get_running_loop()
         self._wait_until = loop.time() + FOLLOW_SECONDS
-        self._following = loop.create_task(self._open_again(), context=outside_calls(self.name))
+        self._following = loop.create_task(self._open_again(), context=call.outside(self.name))
         return self._following
 
     async def _open_again(self) -> None:
@@ -254,7 +253,9 @@ class LiveGraph:
 
     def _close_unused(self, opened: _OpenGraph) -> None:
         if opened is not self._opened and not opened.users:
-            closing = asyncio.get_running_loop().create_task(_closed(opened), context=Context())
+            closing = asyncio.get_running_loop().create_task(
+                _closed(opened), context=call.outside()
+            )
             self._closing.add(closing)
             closing.add_done_callback(self._closing.discard)
 
@@ -284,21 +285,16 @@ async def open_lives(graphs: Mapping[str, LiveConfiguration]) -> AsyncIterator[L
     lives: dict[str, LiveGraph] = {}
     async with AsyncExitStack() as stack:
         for name, (factory, settings, until_open) in graphs.items():
+            call.GRAPH.set(name)
             opening = open_live(until_open or factory, settings)
             lives[name] = live = await stack.enter_async_context(opening)
             first = next(iter(lives.values()))
             live.name, live.calls, live.places = name, first.calls, first.places
             live._factory, live.is_open = factory, until_open is None  # noqa: SLF001 - likewise
+        call.GRAPH.set("")
         if begun := [live.follow() for live in lives.values() if not live.is_open]:
             await asyncio.wait(begun, timeout=FOLLOW_SECONDS)
         yield lives
-
-
-def outside_calls(name: str) -> Context:
-    """The context of work for a graph that no call's deadline and omissions apply to."""
-    context = Context()
-    context.run(graph_name.set, name)
-    return context
 
 
 def _applicable(before: ServeSettings, now: ServeSettings) -> tuple[ServeSettings, list[str]]:
@@ -329,7 +325,7 @@ async def _opened(factory: GraphFactory) -> _OpenGraph:
                 raise
             ready.set_exception(error)
 
-    holder = asyncio.get_running_loop().create_task(hold(), context=outside_calls(graph_name.get()))
+    holder = asyncio.get_running_loop().create_task(hold(), context=call.outside())
     try:
         return _OpenGraph(await asyncio.shield(ready), end, holder)
     except asyncio.CancelledError:

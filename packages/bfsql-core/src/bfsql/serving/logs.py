@@ -49,9 +49,6 @@ calls_log = logging.getLogger("bfsql.calls")
 request_id: ContextVar[str] = ContextVar("bfsql_request_id", default="")
 """The id of the HTTP request that is being answered."""
 
-graph_name: ContextVar[str] = ContextVar("bfsql_graph_name", default="")
-"""The graph of several that is asked or opened."""
-
 
 class OnceAMinute:
     """Limits repeated log records: true when called, then false for a minute."""
@@ -251,7 +248,7 @@ def _seeds(arguments: Mapping[str, Any]) -> int | None:
 
 def _fields(record: logging.LogRecord) -> dict[str, Any]:
     """The additional fields of a record of this project, and the graph."""
-    graph = graph_name.get()
+    graph = call.GRAPH.get()
     return {**getattr(record, "fields", {}), **({"graph": graph} if graph else {})}
 
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from bfsql import call
 from bfsql.observer import ObservedCall, Observer
 from bfsql.plugins.distributions import __version__
-from bfsql.serving.logs import graph_name
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
@@ -78,7 +78,7 @@ class Metrics(Observer):
 
     def __init__(self, *, by_graph: bool = False) -> None:
         self._labels = ["graph"] if by_graph else []
-        self._graph: Callable[[], list[str]] = (lambda: [graph_name.get()]) if by_graph else list
+        self._graph: Callable[[], list[str]] = (lambda: [call.GRAPH.get()]) if by_graph else list
         self._counters: dict[str, Counter[tuple[str, ...]]] = defaultdict(Counter)
         self._histograms: dict[tuple[str, ...], Histogram] = defaultdict(Histogram)
 

@@ -74,12 +74,10 @@ async def serve_http(
             until_closed.enter_context(handled_signals(first.calls, reload))
             async with serving_admin(admin, *lives.values(), public=server):
                 at = url(listener, "")
-                greetings = [
-                    import_module(one).GREETING.format(url=at) for one in modules(settings)
-                ]
+                texts = [import_module(one).GREETING.format(url=at) for one in modules(settings)]
                 if first.name:
-                    greetings = [f"BFS-QL answers at {at}/graphs, which lists: {', '.join(lives)}"]
-                sys.stderr.write("\n".join([*greetings, ""]))
+                    texts = [f"BFS-QL answers at {at}/graphs, which lists: {', '.join(lives)}"]
+                sys.stderr.write("\n".join([*texts, ""]))
                 sys.stderr.flush()
                 if on_listening is not None:
                     on_listening(url(listener, "/"))
