@@ -46,7 +46,8 @@ WRONG = {
     "[graphs.a]\nlimits = 5": "backend has to be text, and limits a table",
     "[graphs.a]\nbackend = 5": "backend has to be text, and limits a table",
     '[graphs.a]\nname = "sqlite"': "Did you mean backend, which names the backend?",
-    "[graphs.a.limits]\nmax_token = 5": "max_token in graphs.toml is unknown. Did you mean max_to",
+    "[graphs.a.limits]\nmax_token = 5": "limits a table of max_tokens, deadline, max_nodes",
+    "[graphs.a.limits]\nrecord = 'x'": "limits a table of max_tokens, deadline, max_nodes",
     "[graphs.a]\nmax_tokens = 5": "max_tokens in [graphs.a] of graphs.toml is unknown",
     '[graphs.a]\nbackend = "postgres"\ndsn_file = "nowhere"': "the file cannot be read",
 }

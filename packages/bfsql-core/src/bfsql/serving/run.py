@@ -63,15 +63,20 @@ async def serve_http(
         async with open_while_importing(graphs, *ahead) as lives:
             from bfsql.serving.draining import Server
 
-            def reload() -> None:
-                for name, (factory, now, _) in (configure or (lambda: graphs))().items():
-                    if name in lives:
-                        lives[name].reload(factory, now)
+            async def reload() -> None:
+                changed = await asyncio.to_thread(configure or (lambda: graphs))
+                for name in changed.keys() & lives.keys():
+                    lives[name].reload(changed[name].factory, changed[name].settings)
 
+            reloads: list[asyncio.Future[None]] = []
             first = next(iter(lives.values()))
             app = application(lives, settings, **of_page)
             server = Server(tracing.traced(app, spans=settings.rest), first)
-            until_closed.enter_context(handled_signals(first.calls, reload))
+            until_closed.enter_context(
+                handled_signals(
+                    first.calls, lambda: reloads.append(asyncio.ensure_future(reload()))
+                )
+            )
             async with serving_admin(admin, *lives.values(), public=server):
                 at = url(listener, "")
                 texts = [import_module(one).GREETING.format(url=at) for one in modules(settings)]

@@ -78,9 +78,12 @@ class ConfigFile:
             raise ConfigurationError(f"There is no graph {name[:64]!r}.{hint}")
         table = dict(self.graphs[name])
         limits, backend = table.pop("limits", {}), table.pop("backend", None)
-        if not isinstance(limits, dict) or not isinstance(backend, str | None):
-            what = f"[graphs.{name}] of {self.place}"
-            raise ConfigurationError(f"{what}: backend has to be text, and limits a table.")
+        known = isinstance(limits, dict) and limits.keys() <= {*OF_GRAPH[2:]}
+        if not known or not isinstance(backend, str | None):
+            raise ConfigurationError(
+                f"[graphs.{name}] of {self.place}: backend has to be text, and limits a table of "
+                f"{', '.join(OF_GRAPH[2:])}."
+            )
         own = {key: table.pop(key) for key in OF_GRAPH[:2] if key in table} | limits
         server = {**self.server, **own}
         return replace(self, server=server, backend=table, backend_name=backend, graph=name)
