@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from mcp import Client, StdioServerParameters
 
 from bfsql.cli import bfsql
-from bfsql.errors import ConfigurationError
 from bfsql.memory_account import MemoryAccount
 from bfsql.models import NodeRecord
-from bfsql.settings.file import read_config
 from bfsql_sqlite import SqliteSettings, load_graph
 
 TWO = '[graphs.films]\npath = "films.db"\ntitle = "Films"\n[graphs.lab]\npath = "lab.db"\n'
@@ -152,6 +151,7 @@ def test_a_part_of_an_account_holds_within_the_whole() -> None:
     assert (whole.held, two.add(30), two.add(31)) == (40, True, False)
 
 
-def test_a_graph_that_does_not_exist_is_not_chosen(folder: Path) -> None:
-    with pytest.raises(ConfigurationError, match="There are: films, lab"):
-        read_config("two.toml", {}).of_graph("x/y")
+async def test_a_client_on_stdio_reads_the_name_of_the_graph(folder: Path, programs: Path) -> None:
+    args = ["serve", "--config", str(folder / "two.toml"), "--graph-name", "films"]
+    async with Client(StdioServerParameters(command=str(programs / "bfsql"), args=args)) as client:
+        assert (client.server_info.name, client.server_info.title) == ("films", "Films")

@@ -156,8 +156,8 @@ def run(graphs: Lives, settings: ServeSettings, *further: Any, **of_page: Any) -
     if settings.serves_http:
         asyncio.run(serve_http(graphs, settings, *further, **of_page))
     else:
-        [one] = graphs.values()
-        stdio.run(one.factory, one.settings)
+        [(name, one)] = graphs.items()
+        stdio.run(name, one)
 
 
 def check_options(server: Resolved[ServeSettings]) -> None:
