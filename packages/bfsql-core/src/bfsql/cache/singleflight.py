@@ -7,6 +7,7 @@ cancelled when the last caller leaves (`protocol.md` 25).
 from __future__ import annotations
 
 import asyncio
+import contextvars
 from collections.abc import Awaitable, Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar
@@ -44,8 +45,9 @@ class SharedCall(Generic[T]):
         self._closed = False
         self._scope = call.shared_scope()
         self._first_deadline = self._scope.deadline
-        loop = asyncio.get_running_loop()
-        self._task = loop.create_task(self._run(ask), context=call.outside())
+        context = contextvars.Context()
+        context.run(call.GRAPH.set, call.GRAPH.get())
+        self._task = asyncio.get_running_loop().create_task(self._run(ask), context=context)
         self._task.add_done_callback(self._ended)
 
     async def join(self) -> T:
