@@ -1,12 +1,14 @@
 """A graph that is away, hangs, or cannot be opened: the others answer, and the answer says so."""
 
 import asyncio
+from functools import partial
 from urllib.parse import urlsplit
 
 import pytest
 
 from bfsql import MemoryBackend, ToolError, open_graph
 from bfsql.abc import ForwardingBackend
+from bfsql.abc.unavailable import UnavailableBackend
 from bfsql.cache import breaker
 from bfsql.call import Limits
 from bfsql.errors import ConfigurationError, StoreUnavailable
@@ -14,7 +16,6 @@ from bfsql.models import EdgeRecord, EntityStub, NodeRecord
 from bfsql.models.load import LoadMode, LoadOptions
 from bfsql.models.valid_time import TimeKeys
 from bfsql_federation import FederationBackend, FederationSettings, Identifiers, Member, member
-from bfsql_federation.unavailable import UnavailableBackend
 from bfsql_sparql.backend import SparqlBackend
 from bfsql_sparql.load.loader import load_graph
 from bfsql_sparql.settings import SparqlSettings
@@ -194,7 +195,7 @@ async def test_a_graph_that_cannot_be_opened_is_opened_later(tmp_path):
             raise StoreUnavailable("It does not listen.")
         return MemoryBackend(TRIALS)
 
-    late = UnavailableBackend(opening, "It does not listen.")
+    late = UnavailableBackend(partial(StoreUnavailable, "It does not listen."), opening)
     members = [Member("drugs", MemoryBackend(DRUGS)), Member("trials", late)]
     backend = FederationBackend(members, Identifiers({}))
     assert await backend.entity_types() == ["Disease", "Drug"]

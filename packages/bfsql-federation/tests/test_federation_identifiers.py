@@ -1,6 +1,8 @@
 """Which ids are one entity; and what an operator may write wrong about it."""
 
 import re
+from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +16,7 @@ from bfsql_federation.report import meetings
 from bfsql_federation.same_as import joined, stated_pairs
 
 RX = {"RX": ["rx", "http://purl.bioontology.org/ontology/RXNORM/"]}
+GRAPHS = {"all": {"backend": "federation"}, "films": {"path": "films.db", "title": "Films"}}
 
 
 @pytest.mark.parametrize(
@@ -82,11 +85,27 @@ def test_a_long_chain_and_comments_in_a_crosswalk(tmp_path):
         ({"members": {"a": {"backend": "sqlit"}}}, "sqlite"),
         ({"members": {"a": {"backend": "sqlite", "pth": "x"}}}, "pth in [backend.members.a]"),
         ({"members": {"a": {"backend": "sqlite", "path": "x", "ids": 5}}}, "ids in [backend"),
+        (
+            {"members": {"a": {"served": "nothing"}}},
+            "has as served none of [graphs.NAME]: all, films",
+        ),
+        ({"members": {"a": {"served": ["films"]}}}, "has as served none of [graphs.NAME]"),
+        ({"members": {"a": {"served": "all"}}}, "is a federation; name its members here instead"),
     ],
 )
 def test_settings_that_are_wrong_say_what(table, sentence):
     with pytest.raises(ConfigurationError, match=re.escape(sentence)):
-        resolve(FederationSettings, table=table)
+        resolve(FederationSettings, table=table, graphs=GRAPHS)
+
+
+def test_a_member_may_be_a_graph_that_is_served_by_itself(tmp_path, monkeypatch):
+    table = {"members": {"a": {"served": "films", "rename_types": {"Film": "Movie"}}}}
+    read = partial(resolve, FederationSettings, table=table, base=tmp_path, graphs=GRAPHS)
+    member = read().settings.members["a"]
+    assert (member.name, member.backend.path) == ("sqlite", tmp_path / "films.db")
+    assert member.words.rename_types == {"Film": "Movie"}
+    monkeypatch.setenv("BFSQL_GRAPHS_FILMS_PATH", "others.db")
+    assert read().settings.members["a"].backend.path == Path("others.db")
 
 
 def test_paths_of_members_are_relative_to_the_file(tmp_path):

@@ -31,7 +31,7 @@ from bfsql.deadline import (
     time_limit,
     within,
 )
-from bfsql.memory_account import COPIES, CallMemory, size_of
+from bfsql.memory_account import COPIES, CallMemory, MemoryAccount, size_of
 from bfsql.models.records import Metadata, Omission, Triple
 
 __all__ = [
@@ -121,6 +121,8 @@ class Limits:
     """Bytes of memory that all calls may take; None for half of those that the process may have."""
     answer_format: AnswerFormat = "json"
     """How answers are written: as JSON, or as the lines of `bfsql.answers.compact`."""
+    account: MemoryAccount | None = None
+    """The account of all graphs of the process, of which that of the graph is a part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +221,9 @@ class Scope(Work):
 CLIENT: ContextVar[str | None] = ContextVar("bfsql_client", default=None)
 """The client's name for itself, also on stdio, where calls have no `Caller`."""
 
+GRAPH: ContextVar[str] = ContextVar("bfsql_graph", default="")
+"""The name of the graph that is asked or opened, if it is one of several."""
+
 _loan: ContextVar[tuple[CallMemory, list[int]] | None] = ContextVar("bfsql_loan", default=None)
 """The bytes that are taken inside of `borrowed`, and the account that holds them."""
 _current = cast("ContextVar[Scope | None]", current_work)
@@ -263,10 +268,11 @@ def shared_scope() -> tuple[Scope, Context]:
     """The scope of a call to a backend that the current call begins and others may join.
 
     It has the deadline, id and usage of the current call; its omissions and its account of
-    memory, with the same bounds, are its own. The context that it runs in has the current span,
-    and no other variable of the current call.
+    memory, with the same bounds, are its own. The context that it runs in has the name of the
+    graph and the current span, and no other variable of the current call.
     """
     context = Context()
+    context.run(GRAPH.set, GRAPH.get())
     if is_traced():
         from opentelemetry import context as spans
         from opentelemetry import trace
@@ -326,6 +332,17 @@ def joined() -> Iterator[Scope]:
     else:
         with scope() as opened:
             yield opened
+
+
+def outside(graph: str | None = None) -> Context:
+    """The context of work that is no part of the current call: it has the graph's name alone.
+
+    Args:
+        graph: The name; None for that of the current graph.
+    """
+    context = Context()
+    context.run(GRAPH.set, GRAPH.get() if graph is None else graph)
+    return context
 
 
 def current() -> Scope | None:

@@ -21,7 +21,7 @@ from bfsql.abc import GraphDbInterface
 from bfsql.answers import Answer
 from bfsql.cache import MAX_RECORDS, Breaker, CachedGraphDb, CircuitBreakerBackend
 from bfsql.call import MAX_EDGES, MAX_NODES, Caller, start_optional
-from bfsql.errors import BfsqlError, StoreError, StoreUnavailable
+from bfsql.errors import BfsqlError, CircuitOpen, StoreError, StoreUnavailable
 from bfsql.models import Outline
 from bfsql.observer import NO_OBSERVERS, Observer, Observers
 from bfsql.plugins import NO_HOOKS, Hooks
@@ -319,7 +319,8 @@ async def _schema_in_time(graph: Graph) -> Schema | None:
         reading = start_optional(graph.graph_schema.lists())  # goes on for the first call
         return await asyncio.wait_for(asyncio.shield(reading), 3.0)
     except StoreUnavailable as gone:
-        log.warning("%s", gone)
+        if not isinstance(gone, CircuitOpen):  # whose reason has been logged
+            log.warning("%s", gone)
         return None
     except TimeoutError:
         return None

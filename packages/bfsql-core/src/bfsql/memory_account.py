@@ -92,14 +92,15 @@ class MemoryAccount:
 
     Args:
         most: The bound; None for none.
+        whole: The account that this one is a part of.
 
     Attributes:
         held: Bytes held now.
         peak: The most bytes that were held at the same time.
     """
 
-    def __init__(self, most: int | None) -> None:
-        self._most = most
+    def __init__(self, most: int | None, whole: MemoryAccount | None = None) -> None:
+        self._most, self._whole = most, whole
         self.held = self.peak = 0
         self._lock = Lock()
 
@@ -111,6 +112,8 @@ class MemoryAccount:
         """Hold bytes, or release them if `size` is negative; False if there is no room for them."""
         with self._lock:
             if self._most is not None and size > 0 and self.held + size > self._most:
+                return False
+            if self._whole is not None and not self._whole.add(size):
                 return False
             self.held += size
             self.peak = max(self.peak, self.held)

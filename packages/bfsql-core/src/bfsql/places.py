@@ -50,9 +50,9 @@ class Places:
         return self.taken < total - reserved and own < each
 
     @asynccontextmanager
-    async def turn(self) -> AsyncIterator[None]:
-        """A place for the current call during the block, unless its deadline passes before."""
-        client = call.current_usage().client
+    async def turn(self, client: str | None = None) -> AsyncIterator[None]:
+        """A place during the block, unless the deadline passes; by default for the caller."""
+        client = call.current_usage().client if client is None else client
         async with call.time_limit():
             await self.enter(client)
         try:

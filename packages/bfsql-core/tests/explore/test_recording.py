@@ -28,7 +28,7 @@ RECORDS = [
 ]
 FIELDS = {
     *("time", "request_id", "session", "client", "tool", "arguments", "answer", "content"),
-    *("error", "ms", "tokens"),
+    *("graph", "error", "ms", "tokens"),
 }
 
 

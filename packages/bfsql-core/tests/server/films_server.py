@@ -53,9 +53,12 @@ class Films(MemoryBackend):
 def main(settings: dict[str, Any]) -> None:
     from bfsql.cli.serve import run
     from bfsql.graph import open_graph
+    from bfsql.serving.live import LiveConfiguration
     from bfsql.settings import ServeSettings
 
-    run(lambda: open_graph(Films, graph_description="Films"), ServeSettings(**settings))
+    served = ServeSettings(**settings)
+    films = LiveConfiguration(lambda: open_graph(Films, graph_description="Films"), served)
+    run({"": films}, served)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import AsyncGenerator, Collection, Hashable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from types import MappingProxyType
 from typing import Any, Self, TypeVar, Unpack
@@ -15,6 +16,7 @@ from typing import Any, Self, TypeVar, Unpack
 from bfsql import call
 from bfsql.abc import DEFAULT_NEXT_STEPS, BatchGraphDb, GraphDbInterface
 from bfsql.abc import each as each_id
+from bfsql.abc.unavailable import UnavailableBackend
 from bfsql.errors import StoreUnavailable
 from bfsql.models import (
     EdgeFilter,
@@ -45,7 +47,6 @@ from bfsql_federation.merging import (
 )
 from bfsql_federation.same_as import joined, stated_pairs
 from bfsql_federation.settings import FederationSettings, MemberSettings
-from bfsql_federation.unavailable import UnavailableBackend
 
 SAMPLE = 1_000
 """Entities of each graph from which the relations of the whole are known."""
@@ -510,7 +511,7 @@ async def _open(member: MemberSettings) -> GraphDbInterface:
         return await opening()
     except StoreUnavailable as gone:
         log.warning("%s", gone)
-        return UnavailableBackend(opening, str(gone))
+        return UnavailableBackend(partial(StoreUnavailable, str(gone)), opening)
 
 
 async def _pinged(db: GraphDbInterface) -> bool:

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,8 @@ from bfsql import plugins, settings
 from bfsql.errors import ConfigurationError, PluginError
 from bfsql.plugins import BackendPlugin
 from bfsql.settings import BackendSettings
+from bfsql.settings.file import OF_GRAPH
+from bfsql.settings.model import options_of_one
 from bfsql_federation.identifiers import COMMON_PREFIXES
 
 
@@ -68,7 +70,8 @@ class FederationSettings(BackendSettings):
 
     members: dict[str, Any] = Field(min_length=1)
     """Tables `[backend.members.NAME]`, each with `backend` and the settings of that backend; also
-    `ids`, `rename_types` and `rename_predicates`.
+    `ids`, `rename_types` and `rename_predicates`. In place of these settings, `served` names one of
+    `[graphs.NAME]`.
     """
     prefixes: dict[str, list[str]] = Field(default={})
     """A prefix of ids, and its other spellings."""
@@ -96,8 +99,8 @@ class FederationSettings(BackendSettings):
     @field_validator("members")
     @classmethod
     def _opened(cls, members: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
-        base = (info.context or {}).get("base")
-        return {name: _member(name, table, base) for name, table in members.items()}
+        context = info.context or {}
+        return {name: _member(name, table, **context) for name, table in members.items()}
 
     @property
     def all_prefixes(self) -> dict[str, list[str]]:
@@ -112,14 +115,23 @@ class FederationSettings(BackendSettings):
         return {**rest, **self.prefixes}
 
 
-def _member(name: str, table: Any, base: Path | None) -> MemberSettings:
-    place = f"[backend.members.{name}]"
+def _member(
+    name: str, table: Any, base: Path | None = None, graphs: Mapping[str, Any] | None = None
+) -> MemberSettings:
+    place, variables = f"[backend.members.{name}]", f"federation-{name}"
     if isinstance(table, MemberSettings):
         return table
+    if isinstance(table, Mapping) and "served" in table:
+        served = {"backend": "sqlite", **(graphs or {}).get(str(table["served"]), {"backend": ""})}
+        table = {**{k: v for k, v in served.items() if k not in (*OF_GRAPH, "limits")}, **table}
+        variables = f"bfsql-graphs-{table.pop('served')}"
     if not isinstance(table, Mapping) or not isinstance(table.get("backend"), str):
         raise ValueError(  # noqa: TRY004 - pydantic reports no other
             f"{place} needs backend, the name of a backend: bfsql backends lists them"
         )
+    if not table["backend"]:
+        known = ", ".join(graphs or ()) or "there is none"
+        raise ValueError(f"{place} has as served none of [graphs.NAME]: {known}")
     if table["backend"] == "federation":
         raise ValueError(f"{place} is a federation; name its members here instead")
     own = {key: table[key] for key in MemberWords.model_fields if key in table}
@@ -127,13 +139,10 @@ def _member(name: str, table: Any, base: Path | None) -> MemberSettings:
     try:
         words = settings.resolve(MemberWords, table=own, place=place).settings
         plugin = plugins.load(table["backend"])
-        prefix = f"FEDERATION_{name.upper().replace('-', '_')}_"
-        known = settings.options(plugin.settings, prefix)
         resolved = settings.resolve(
             plugin.settings,
             table=rest,
-            # Other variables, such as DATABASE_URL, would be those of one graph among several.
-            known=[replace(one, environment=one.environment[:1]) for one in known],
+            known=options_of_one(plugin.settings, variables.upper().replace("-", "_") + "_"),
             environment=os.environ,
             place=place,
             base=base,

@@ -14,7 +14,6 @@ breaker, so cached answers remain available.
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import logging
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
@@ -148,7 +147,7 @@ class Breaker:
         self.failures, self.last_error = self.failures + 1, error
         if self._watch is None:
             loop = asyncio.get_running_loop()
-            self._watch = loop.create_task(self._probes(error), context=contextvars.Context())
+            self._watch = loop.create_task(self._probes(error), context=call.outside())
 
     async def _probes(self, error: StoreUnavailable) -> None:
         """Probe until the store answers; the breaker is open from the first failure on."""

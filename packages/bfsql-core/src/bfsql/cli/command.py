@@ -60,6 +60,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "verify": ("verify:verify", "Check whether a graph stores what a text claims."),
     },
     "Operate": {
+        "graphs": ("show:graphs", "List several graphs, and whether each can be opened."),
         "token": ("serve:token", "Make a token for a client of a server."),
         "index": ("show:index", "Show or create missing indexes."),
         "config": ("show:config", "Show every setting and where it came from."),

@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from functools import partial
 from itertools import takewhile
 from pathlib import Path
@@ -30,10 +31,13 @@ from bfsql.cli.configuration import (
 from bfsql.errors import BfsqlError, ConfigurationError
 from bfsql.plugins import backend_of
 from bfsql.plugins.registry import open_backend
-from bfsql.settings import Kind, Option, UnreadableFile, read_text
+from bfsql.settings import Kind, Option
+from bfsql.settings.resolve import secret_in
 
 if TYPE_CHECKING:
+    from bfsql.abc import GraphDbInterface
     from bfsql.graph import Graph
+    from bfsql.memory_account import MemoryAccount
     from bfsql.observer import Observer
 
 _CHOICE, _CHOOSE, _HELP_ALL = "bfsql.choice", "bfsql.choose", "bfsql.help_all"
@@ -48,9 +52,9 @@ _STEPS = re.compile(r"->|<-|^-.*-( |$)")
 _TAKES: dict[Kind, float] = {"flag": 0, "list": math.inf, "mapping": math.inf}
 """The number of values that an option takes, if it is not one."""
 
-_SHARED = ("all", "config", "backend", "help", "help-all", "json", "verbose")
+_SHARED = ("all", "config", "backend", "graph-name", "help", "help-all", "json", "verbose")
 
-_OF_THE_GRAPH = ("--backend", "--config")
+_OF_THE_GRAPH = ("--backend", "--config", "--graph-name")
 _OF_HELP = ("--verbose", "--help", "--help-all")
 
 _COMMON_OF_BACKEND = 5
@@ -85,6 +89,7 @@ class ConfiguredCommand(click.Command):
         takes_names: Whether its arguments are names and ids. These come first, so an option may be
             followed by several values (`--fields a b`), and a graph's file comes before them; it
             has to exist, and is a name if `--path` or `--backend` is given.
+        several: Whether it works on all of several graphs, if none is named.
         asks: Whether the user may be asked on a terminal about a file that was found.
         sections: Titles in the help, with names of options separated by blanks, of which it may
             have only some. Only `--help-all` shows its options that are in no section; without
@@ -105,6 +110,7 @@ class ConfiguredCommand(click.Command):
         without: Collection[str] = (),
         common: Collection[str] = _COMMON_OF_SERVER,
         takes_names: bool = False,
+        several: bool = False,
         asks: bool = True,
         sections: Mapping[str, str] | None = None,
         examples: Sequence[str] = (),
@@ -116,6 +122,7 @@ class ConfiguredCommand(click.Command):
         self._without = frozenset(without)
         self._common = common
         self._takes_names = takes_names
+        self._several = several
         self._asks = asks
         self._sections = sections or {}
         self._examples = examples
@@ -127,6 +134,7 @@ class ConfiguredCommand(click.Command):
                 help="Kind of store, one of `bfsql backends`.  [default: sqlite]",
             ),
             option(["--config"], metavar="FILE", help="Configuration file.  [default: bfsql.toml]"),
+            option(["--graph-name"], metavar="NAME", help="One of several: [graphs.NAME] of FILE."),
             verbose_option(),
             option(
                 ["--help-all"],
@@ -155,7 +163,9 @@ class ConfiguredCommand(click.Command):
                 choose,
                 config=_early(args, "--config"),
                 backend=_early(args, "--backend"),
-                graph=graph or _early(args, _PATH),
+                graphs=[graph, *self._more_files(args)] if graph else [other] if other else [],
+                name=_early(args, "--graph-name"),
+                several=self._several,
                 environment=os.environ,
             )
             ctx.meta[_CHOICE] = choice = ctx.meta[_CHOOSE]()
@@ -179,7 +189,7 @@ class ConfiguredCommand(click.Command):
         if self._takes_names:
             names = [*self._without_option(ctx, args)]
             at = names[0] if names else len(args)
-            if _early(args, _PATH) or _early(args, "--backend") or not names:
+            if any(_early(args, one) for one in (_PATH, "--backend", "--graph-name")) or not names:
                 return args, None
             if not Path(args[at]).is_file():
                 if not ctx.resilient_parsing:
@@ -191,6 +201,11 @@ class ConfiguredCommand(click.Command):
             if Path(args[place]).is_file():
                 return [*args[:place], *args[place + 1 :]], args[place]
         return args, None
+
+    def _more_files(self, args: list[str]) -> list[str]:
+        """The files after that of the graph, which is no longer among the arguments."""
+        after = [] if self._takes_names else args[self.leading :]
+        return [*takewhile(lambda one: not one.startswith("-"), after)]
 
     def _without_option(self, ctx: click.Context, args: list[str]) -> Iterator[int]:
         """The positions of arguments that are not values of an option before them.
@@ -216,6 +231,9 @@ class ConfiguredCommand(click.Command):
         """The arguments with the backend's own name for `--path`, and the option for the graph."""
         files = choice.plugin.files
         known = self.backend_options(choice)
+        after = self._more_files(args)
+        if graph is not None and choice.file.graphs:
+            return [*args[: self.leading], *args[self.leading + len(after) :]], []
         option = next((o for o in known if files and o.field == files.setting), None)
         if graph is not None:
             if option is None or loaded_first(graph, choice):
@@ -226,8 +244,7 @@ class ConfiguredCommand(click.Command):
                     f"bfsql load {graph} --path graph.db"
                 )
             more = next((o.flag for o in known if files and o.field == files.more), None)
-            after = [] if self._takes_names else args[self.leading :]
-            others = [*takewhile(lambda one: more and not one.startswith("-"), after)]
+            others = after if more else []
             # A relative one would begin in the folder of the first.
             others = [word for one in others for word in (str(more), str(Path(one).absolute()))]
             rest = args[self.leading + len(others) // 2 :]
@@ -259,7 +276,9 @@ class ConfiguredCommand(click.Command):
             title: [own.pop(f"--{name}") for name in names.split() if f"--{name}" in own]
             for title, names in self._sections.items()
         }
-        graph, of_help = ([own.pop(n) for n in names] for names in (_OF_THE_GRAPH, _OF_HELP))
+        graph, of_help = (
+            [own.pop(n) for n in names] for names in (_OF_THE_GRAPH[: 2 + self._graph], _OF_HELP)
+        )
         if everything or not sections:
             sections["More options" if sections else "Options"] = list(own.values())
         backend, server = self._dynamic(ctx, brief=not everything)
@@ -302,7 +321,8 @@ class ConfiguredCommand(click.Command):
     ) -> tuple[list[click.Parameter], list[click.Parameter]]:
         """The options of the backend and those of the server, or the common ones of both."""
         choice: Choice | None = ctx.meta.get(_CHOICE)
-        backend = self.backend_options(choice) if choice else []
+        # Those of several graphs are in the file: an option would be that of any.
+        backend = self.backend_options(choice) if choice and not choice.file.graphs else []
         server = [o for o in server_options() if self._server and o.field not in self._without]
         if brief:
             files = choice.plugin.files if choice else None
@@ -385,23 +405,33 @@ def graph_files(configuration: Configuration) -> list[Path]:
 
 
 def opened(
-    configuration: Configuration, *, served: bool = False, observers: Iterable[Observer] = ()
+    configuration: Configuration,
+    *,
+    served: bool = False,
+    observers: Iterable[Observer] = (),
+    memory: MemoryAccount | None = None,
+    backend: GraphDbInterface | None = None,
 ) -> AbstractAsyncContextManager[Graph]:
     """Open the graph of the configuration; for `async with`.
 
     A graph that is opened for a server survives a loss of the store and checks its rights, and over
-    HTTP its limits are also upper limits for calls.
+    HTTP its limits are also upper limits for calls. Of several, it has a part of their `memory`,
+    and `backend` stands for its store while that cannot be opened.
     """
     from bfsql.graph import open_graph
 
+    if configuration.error is not None and backend is None:
+        raise configuration.error
     settings, choice = configuration.server.settings, configuration.choice
+    limits = settings.served_limits if served else settings.limits
     return open_graph(
-        lambda: open_backend(choice.backend, choice.plugin, configuration.backend.settings),
+        backend
+        or (lambda: open_backend(choice.backend, choice.plugin, configuration.backend.settings)),
         graph_description=settings.graph_description,
-        limits=settings.served_limits if served else settings.limits,
+        limits=replace(limits, account=memory),
         cache_records=settings.cache_records,
         cache_ttl=settings.cache_lifetime,
-        max_pause=settings.max_pause if served else None,
+        max_pause=settings.max_pause if served and backend is None else None,
         require_read_only=settings.require_read_only if served else None,
         observers=observers,
     )
@@ -415,11 +445,22 @@ def show_origin(configuration: Configuration) -> None:
         click.echo(f"The {what} comes from {path}, found in the working directory.", err=True)
 
 
-def reader() -> Callable[[], Configuration]:
-    """Rereads the configuration of the running command from the current files."""
+def reader(*, ask: bool = False) -> Callable[[], dict[str, Configuration]]:
+    """Reads the settings of the graphs of the running command by name, which one alone may lack."""
     ctx = click.get_current_context()
-    command = cast("ConfiguredCommand", ctx.command)
-    return lambda: command.configuration(ctx, ctx.meta[_CHOOSE](), ask=False)
+    configured = partial(cast("ConfiguredCommand", ctx.command).configuration, ctx, ask=ask)
+
+    def read() -> dict[str, Configuration]:
+        choice: Choice = ctx.meta[_CHOOSE]()
+        configurations = {choice.file.graph: configured(choice)}
+        for name in choice.several:
+            try:
+                configurations[name] = configured(choice.of_graph(name))
+            except BfsqlError as error:
+                configurations[name] = replace(configurations[""], error=error)
+        return {name: configurations[name] for name in choice.several or configurations}
+
+    return read
 
 
 def loaded_first(graph: str, choice: Choice) -> bool:
@@ -488,16 +529,9 @@ def _help(option: Option, *, brief: bool) -> str:
 def _values(known: Sequence[Option], scope: str, values: Mapping[str, Any]) -> dict[str, Any]:
     """The options that were given, by field, with secrets read from their files."""
     return {
-        option.field: _secret(option, value) if option.secret else value
+        option.field: secret_in(Path(value).expanduser(), f"option {option.flag}")
+        if option.secret
+        else value
         for option in known
         if (value := values.get(f"{scope}__{option.field}")) not in (None, ())
     }
-
-
-def _secret(option: Option, path: str) -> str:
-    try:
-        return read_text(Path(path).expanduser()).strip()
-    except UnreadableFile as unreadable:
-        raise ConfigurationError(
-            f"Option {option.flag} is {path!r}: the file cannot be read ({unreadable})."
-        ) from None

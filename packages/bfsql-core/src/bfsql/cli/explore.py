@@ -46,7 +46,7 @@ def explore(configuration: Configuration, *, replay: Path | None, no_browser: bo
     """
     show_origin(configuration)
     read = reader()
-    parts = server_parts(_for_people(configuration), lambda: _for_people(read()))
+    parts = server_parts(lambda: {name: _for_people(one) for name, one in read().items()})
     view = "#view=replay" if replay else ""
 
     def show(url: str) -> None:  # without waiting for the browser, which may run in this terminal
@@ -58,4 +58,4 @@ def explore(configuration: Configuration, *, replay: Path | None, no_browser: bo
 def _for_people(of: Configuration) -> Configuration:
     """A web server without the default token budget, which is for models."""
     budget = {"max_tokens": 0} if of.server.levels["max_tokens"] is Level.DEFAULT else {}
-    return of.with_server(rest=True, transport="http", **budget)
+    return of.with_server(rest=True, transport="stdio", **budget)

@@ -26,7 +26,7 @@ from bfsql.cli.clients import (
 )
 from bfsql.cli.command import explained
 from bfsql.cli.configuration import DEFAULT_BACKEND, Configuration, server_options
-from bfsql.cli.configured import ConfiguredCommand, check_graph, graph_files, opened
+from bfsql.cli.configured import ConfiguredCommand, check_graph, graph_files, opened, reader
 from bfsql.cli.serve import check_options, serve
 from bfsql.cli.splice import Unreadable
 from bfsql.errors import BfsqlError, ConfigurationError, did_you_mean
@@ -69,6 +69,7 @@ class _ClientName(click.Choice):  # type: ignore[type-arg] # generic from click 
     cls=_InstallCommand,
     server=True,
     graph=True,
+    several=True,
     common=("graph_description", "answer_format", "max_tokens"),
     examples=("bfsql install claude-desktop films.db", "bfsql install cursor films.db --print"),
 )
@@ -97,19 +98,19 @@ def install(
     Takes the options of `bfsql serve`, which the client uses to start the server; paths are
     made absolute. The rest of the file is not changed, and a backup is made. Environment
     variables that provide settings are written into the entry; of one that holds a secret, only
-    a reference. Where the client keeps skills, it also gets the one that `bfsql skill` prints.
+    a reference. Several graphs have an entry each, with the name of the graph. Where the client
+    keeps skills, it also gets the one that `bfsql skill` prints.
     """
+    if configuration.choice.several and url is None:
+        _install_each(name)
+        return
     known = CLIENTS[client]
     name = name or default_name(configuration, url)
     place = _place(known)
     page = known.skill(name, Path.home(), os.environ)
     if remove:
         _remove(known, place, name, url)
-        if page and SKILL_SIGN in (_read(page) or ""):
-            page.unlink()
-            with suppress(OSError):  # the user may have put more into the folder
-                page.parent.rmdir()
-            click.echo(f"Its skill {page} is gone, too.")
+        _remove_skill(page)
         return
     check_options(configuration.server)
     if url is None:
@@ -131,6 +132,18 @@ def install(
     if page and not url and not no_skill:
         _add_skill(page, configuration)
     click.echo(known.after)
+
+
+def _install_each(name: str | None) -> None:
+    """Add an entry for each graph of the configuration file, with the options of the command."""
+    if name is not None:
+        raise ConfigurationError("--name is for one graph: choose it with --graph-name.")
+    ctx = click.get_current_context()
+    own = {key: value for key, value in ctx.params.items() if "__" not in key}
+    for one in reader(ask=True)().values():
+        if one.error is not None:
+            raise one.error
+        ctx.invoke(install.callback, one, **own)  # type: ignore[arg-type] # which it has
 
 
 @click.command(
@@ -162,6 +175,15 @@ def _add_skill(place: Path, configuration: Configuration) -> None:
         click.echo(f"There is no skill for it. {explained(error)[0]}", err=True)
 
 
+def _remove_skill(place: Path | None) -> None:
+    """Delete a skill that `install` wrote."""
+    if place and SKILL_SIGN in (_read(place) or ""):
+        place.unlink()
+        with suppress(OSError):  # the user may have put more into the folder
+            place.parent.rmdir()
+        click.echo(f"Its skill {place} is gone, too.")
+
+
 # --- the server -------------------------------------------------------------------
 
 
@@ -177,9 +199,9 @@ def _remote(configuration: Configuration, url: str) -> Remote:
 
 def launch(configuration: Configuration) -> Launch:
     """The command that starts the server from any folder, with the same settings."""
-    choice = configuration.choice
-    args = ["serve"]
-    if choice.backend_origin != "default" or choice.backend != DEFAULT_BACKEND:
+    choice, graph = configuration.choice, configuration.choice.file.graph
+    args = ["serve", "--graph-name", graph] if graph else ["serve"]
+    if not graph and (choice.backend_origin != "default" or choice.backend != DEFAULT_BACKEND):
         args += ["--backend", choice.backend]
     if choice.file.path is not None:
         args += ["--config", str(choice.file.path.resolve())]
@@ -202,7 +224,7 @@ def launch(configuration: Configuration) -> Launch:
                 if option.kind == "path":
                     text = str(Path(text).expanduser().resolve())
                 variables[variable] = Variable(text, option.flag if option.secret else None)
-            elif origin == "default" and isinstance(value, Path):
+            elif origin == "default" and isinstance(value, Path) and not graph:
                 args += [option.flag, str(value.expanduser().resolve())]
             elif origin == "default" and option.field == "answer_format":
                 args += [option.flag, "lines"]  # a model reads the same facts in fewer tokens
@@ -226,8 +248,10 @@ def argument(option: Option, setting: Any, *, is_path: bool) -> Iterator[str]:
 def default_name(configuration: Configuration, url: str | None = None) -> str:
     """The default name of the server: that of the graph's file, or of the store."""
     if url is not None:
-        return "bfsql"
+        return url.rstrip("/").partition("/mcp/")[2] or "bfsql"
     paths = graph_files(configuration)
+    if configuration.choice.file.graph:
+        return configuration.choice.file.graph
     return paths[0].name.partition(".")[0] if paths else configuration.choice.backend
 
 

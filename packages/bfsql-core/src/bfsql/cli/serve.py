@@ -7,22 +7,29 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 import sys
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
 from bfsql.cli.configuration import Configuration
 from bfsql.cli.configured import ConfiguredCommand, check_graph, opened, reader, show_origin
-from bfsql.errors import ConfigurationError
+from bfsql.errors import BfsqlError, CircuitOpen, ConfigurationError
 from bfsql.settings import Resolved, ServeSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from bfsql.serving.live import GraphFactory, LiveConfiguration
+    from bfsql.serving.live import LiveConfiguration
+
+    Lives: TypeAlias = dict[str, LiveConfiguration]
+
+log = logging.getLogger("bfsql")
 
 _OF_MCP: Sequence[str] = ("instructions", "stateless", "structured_content", "apps", "explorer")
 _OF_REST: Sequence[str] = ("cors_origins", "max_age")
@@ -34,96 +41,123 @@ _OF_HTTP: Sequence[str] = ("host", "port", "admin_port")
     cls=ConfiguredCommand,
     server=True,
     graph=True,
+    several=True,
     asks=False,
     examples=(
         "bfsql serve films.db",
         "bfsql serve films.db --transport http --bearer-tokens tokens.txt",
+        "bfsql serve films.db lab.db --transport http",
     ),
 )
 def serve(configuration: Configuration) -> None:
     """Serve a graph to MCP clients, or to programs with --rest.
 
     GRAPH is a file made by `bfsql load`; or RDF, a database, a workbook or a folder of tables,
-    which is loaded first. Several files are one graph. Other stores are named with --backend.
+    which is loaded first. Several files are one graph; several that are each made by `bfsql load`
+    are several graphs, as are the tables [graphs.NAME] of a configuration file. Other stores are
+    named with --backend.
 
     Over stdio, a client starts this command itself; standard output then carries only the protocol.
     Over HTTP, it serves any number of clients at /mcp. With --rest it serves a web API instead,
-    which is documented at /docs, and a page to explore the graph at /.
+    which is documented at /docs, and a page to explore the graph at /; with --rest --transport http
+    both. Several graphs are at /mcp/NAME and /graphs/NAME/.
     """
     settings = configuration.server.settings
     check_options(configuration.server)
     _fill_closed_streams()
     show_origin(configuration)
     if not settings.serves_http:
+        if names := configuration.choice.several:
+            raise ConfigurationError(
+                "Over stdio a client reaches one graph. Choose it with --graph-name "
+                f"({', '.join(names)}), or serve all of them over HTTP: --transport http."
+            )
         for option in _options(configuration.server, _OF_HTTP):
             click.echo(f"{option} has no effect over stdio. Add --transport http.", err=True)
         if sys.stdin is not None and sys.stdin.isatty():
             check_graph(configuration)
             click.echo(waiting(sys.argv[1:]), err=True)
-    read = reader()
-
-    def again() -> Configuration:
-        now = read()
-        check_options(now.server)
-        return now
-
-    run(*server_parts(configuration, again))
+    run(*server_parts(reader()))
 
 
 def server_parts(
-    configuration: Configuration, read: Callable[[], Configuration]
-) -> tuple[GraphFactory, ServeSettings, Callable[[], LiveConfiguration]]:
-    """The arguments for `run`: a factory of the observed graph, its settings, and how to reload."""
+    read: Callable[[], dict[str, Configuration]],
+) -> tuple[Lives, ServeSettings, Callable[[], Lives]]:
+    """The arguments for `run`: how to open the observed graphs, the settings, and how to reload.
+
+    Args:
+        read: Reads the settings of each. Later, those whose settings have changed are reopened, or
+            all if none has.
+    """
+    from bfsql.abc.unavailable import UnavailableBackend
+    from bfsql.memory_account import MemoryAccount, default_of_all_calls
     from bfsql.serving.admin import observers_of
+    from bfsql.serving.live import LiveConfiguration
     from bfsql.serving.metrics import Metrics
 
-    settings = configuration.server.settings
-    metrics = Metrics() if settings.admin_port is not None else None
+    graphs = read()
+    settings, several = next(iter(graphs.values())).server.settings, len(graphs) > 1
+    metrics = Metrics(by_graph=any(graphs)) if settings.admin_port is not None else None
     recorders = []
     if settings.record is not None:
         from bfsql.explore.record import Recorder
 
         recorders.append(Recorder(settings.record))
+    memory = settings.max_memory or default_of_all_calls()
+    account = MemoryAccount(memory) if several else None
+    unavailable = UnavailableBackend(partial(CircuitOpen, None, 10.0))
 
-    def factory(of: Configuration) -> GraphFactory:
-        observers = [*observers_of(of.server.settings, metrics), *recorders]
-        return lambda: opened(of, served=True, observers=observers)
+    def live(one: Configuration) -> LiveConfiguration:
+        own = one.server.settings
+        if several:  # its share, so that no graph takes what all need
+            one = one.with_server(
+                max_calls=-(-own.max_calls // 2),
+                max_memory=memory // 2,
+                cache_records=own.cache_records // len(graphs),
+            )
+        observers = [*observers_of(own, metrics), *recorders]
+        opens = partial(opened, one, served=True, observers=observers, memory=account)
+        until_open = partial(opens, backend=unavailable) if several else None
+        return LiveConfiguration(opens, one.server.settings, until_open)
 
-    def configure() -> LiveConfiguration:
-        now = read()
-        for recorder in recorders:
-            recorder.reopen()
-        return factory(now), now.server.settings
+    def configure() -> Lives:
+        nonlocal graphs
+        try:
+            before, graphs = graphs, read()
+            for recorder in recorders:
+                recorder.reopen()
+        except BfsqlError as error:  # which a graph reports: the others are left alone
+            return {name: live(replace(one, error=error)) for name, one in [*graphs.items()][:1]}
+        if others := ", ".join(sorted(graphs.keys() ^ before.keys())):
+            log.warning("Restart the server to add or remove graphs: %s.", others)
+        changed = [name for name in graphs if _opens(graphs[name]) != _opens(before.get(name))]
+        return {name: live(graphs[name]) for name in changed or graphs}
 
-    return factory(configuration), settings, configure
+    return {name: live(one) for name, one in graphs.items()}, settings, configure
 
 
-def run(
-    graph_factory: GraphFactory,
-    settings: ServeSettings,
-    configure: Callable[[], LiveConfiguration] | None = None,
-    on_listening: Callable[[str], None] | None = None,
-    replay: Path | None = None,
-) -> None:
-    """Serve a graph until the client leaves or the server is stopped; blocking.
+def _opens(one: Configuration | None) -> object:
+    """What a graph is opened with."""
+    return one and (one.backend, one.server.settings, str(one.error))
+
+
+def run(graphs: Lives, settings: ServeSettings, *further: Any, **of_page: Any) -> None:
+    """Serve graphs until the client leaves or the server is stopped; blocking.
 
     Args:
-        graph_factory: Opens the graph in the server's event loop.
+        graphs: How each graph is opened in the server's event loop; over stdio it is one.
         settings: Transport, texts and limits.
-        configure: Rereads the configuration, for a running server over HTTP.
-        on_listening: Called with the URL of the web API once it listens.
-        replay: File of recorded calls that the web API serves.
+        *further: Those of `serve_http`.
+        **of_page: Likewise.
     """
     from bfsql.server import stdio
     from bfsql.serving.run import serve_http
 
-    if not settings.serves_http:
-        stdio.run(graph_factory, settings)
-        return
-    module, arguments = "bfsql.server.mcp", {}
-    if settings.rest:
-        module, arguments = "bfsql.explore.page", {"replay": replay}
-    asyncio.run(serve_http(graph_factory, settings, module, configure, on_listening, **arguments))
+    if settings.serves_http:
+        asyncio.run(serve_http(graphs, settings, *further, **of_page))
+    else:
+        [(name, one)] = graphs.items()
+        stdio.run(name, one)
 
 
 def check_options(server: Resolved[ServeSettings]) -> None:
@@ -138,6 +172,8 @@ def check_options(server: Resolved[ServeSettings]) -> None:
             "The web API (rest) is served only over HTTP, but the transport is set to stdio by "
             f"{origins['transport']}. Leave out one of the two."
         )
+    if settings.rest and settings.transport == "http":
+        return
     fields, kind, cure = _OF_REST, "the web API", "add --rest"
     if settings.rest:
         fields, kind, cure = _OF_MCP, "MCP", "leave out --rest"

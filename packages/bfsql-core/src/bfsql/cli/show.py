@@ -1,4 +1,4 @@
-"""Commands that show information: `bfsql backends`, `config`, `index` and `completion`.
+"""Commands that show information: `bfsql backends`, `graphs`, `config`, `index` and `completion`.
 
 `backends` lists the installed stores and hook plugins, `config` every setting with its origin,
 `index` the indexes that a store lacks, and `completion` the script for a shell.
@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 import click
 from pydantic import SecretBytes, SecretStr
 
-from bfsql.cli.command import escape
+from bfsql.cli.command import ExitCode, escape
 from bfsql.cli.configuration import Configuration
-from bfsql.cli.configured import ConfiguredCommand
+from bfsql.cli.configured import ConfiguredCommand, opened, reader
 from bfsql.cli.splice import toml_text
-from bfsql.errors import ConfigurationError
+from bfsql.errors import BfsqlError, ConfigurationError
 from bfsql.plugins import BackendState, HookState, hook_states, states
 from bfsql.settings import HIDDEN, Resolved, spelled, without_secrets
 from bfsql.sources.registry import FormatState, format_states
@@ -70,6 +70,31 @@ def _print_states(found: Mapping[str, Sequence[_State]]) -> None:
         styles = ["" if s.ok else "red" for s in lines]
         if rows:
             print_table((title, "version", "distribution", ""), rows, styles=styles)
+
+
+@click.command("graphs", cls=ConfiguredCommand, server=True, several=True, common=())
+def graphs(_: Configuration) -> None:
+    """List the graphs of a configuration file, and whether each can be opened.
+
+    Exit code 1: one cannot.
+    """
+
+    async def state(one: Configuration) -> str:
+        try:
+            async with asyncio.timeout(10.0), opened(one) as graph:
+                await graph.db.ping()
+        except (BfsqlError, OSError) as error:  # which TimeoutError is
+            return str(error) or "it does not answer within 10 s"
+        return "ok"
+
+    async def states() -> list[str]:
+        return await asyncio.gather(*map(state, found.values()))
+
+    found = reader(ask=True)()
+    for name, line in zip(found, lines := asyncio.run(states()), strict=True):
+        click.echo(escape(f"{name}\t{line}"))
+    if {*lines} != {"ok"}:
+        click.get_current_context().exit(ExitCode.FAILED)
 
 
 class Line(NamedTuple):

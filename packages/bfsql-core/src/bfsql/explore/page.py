@@ -83,7 +83,8 @@ def application(
         ConfigurationError: The tokens or names of the settings cannot be used, or the recorded
             calls cannot be read.
     """
-    routes = ROUTES if replay is None else (*ROUTES, recorded_route(replay))
+    name = graph.name if isinstance(graph, LiveGraph) else ""
+    routes = ROUTES if replay is None else (*ROUTES, recorded_route(replay, name))
     api = rest.application(graph, settings, verifier, routes)
     page = with_headers(require_known_names(Page(), settings, refusal))
 

@@ -1,8 +1,9 @@
 """The recording of tool calls: one JSON object per line, with the arguments and the answer.
 
 {"time": "2026-01-31T12:00:00.123+00:00", "request_id": "5f3a...", "session": "...",
- "client": "claude-code", "tool": "search_entities", "arguments": {"query": "Ripley"},
- "answer": "[...]", "content": null, "error": null, "ms": 3.1, "tokens": 25}
+ "client": "claude-code", "graph": null, "tool": "search_entities",
+ "arguments": {"query": "Ripley"}, "answer": "[...]", "content": null, "error": null, "ms": 3.1,
+ "tokens": 25}
 
 The structured content is recorded if the answer is not JSON, so that readers need no other format.
 """
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from bfsql.answers import encode
-from bfsql.call import CLIENT, Caller, new_request_id, third_of_bytes
+from bfsql.call import CLIENT, GRAPH, Caller, new_request_id, third_of_bytes
 from bfsql.errors import ConfigurationError, system_reason
 from bfsql.observer import ObservedCall, Observer
 from bfsql.serving.logs import OnceAMinute
@@ -91,6 +92,7 @@ class Recorder(Observer):
                     "request_id": seen.request_id,
                     "session": caller.session or f"{self._run} {caller.key}".rstrip(),
                     "client": caller.client or CLIENT.get(),
+                    "graph": GRAPH.get() or None,
                     "tool": seen.tool,
                     "arguments": dict(seen.sent),
                     "answer": seen.answer,

@@ -34,6 +34,7 @@ class RecordedCall(BaseModel):
     request_id: str | None
     session: str | None = Field(description="Calls of one client that belong together.")
     client: str | None = Field(description="The name that the client gave.")
+    graph: str | None = Field(description="The graph of several that was asked.")
     tool: str
     arguments: dict[str, Any] = Field(description="As the client sent them.")
     answer: str | None = Field(
@@ -65,8 +66,8 @@ class Recording(BaseModel):
     note: str | None = Field(default=None, description="What is missing; absent where nothing is.")
 
 
-def route(file: Path) -> ApiRoute:
-    """The route that answers with the calls in a file, as they are at that moment.
+def route(file: Path, graph: str = "") -> ApiRoute:
+    """The route that answers with what `read` finds in a file at that moment.
 
     Raises:
         ConfigurationError: The file cannot be read.
@@ -83,7 +84,7 @@ def route(file: Path) -> ApiRoute:
     async def recorded(_: ApiRequest) -> Reply:
         """Recorded tool calls."""
         try:
-            return Reply(encode(await asyncio.to_thread(read, file)), transient=True)
+            return Reply(encode(await asyncio.to_thread(read, file, graph)), transient=True)
         except OSError as error:
             raise ToolError(
                 f"The recorded calls in {file.name} cannot be read: {system_reason(error)}.",
@@ -93,11 +94,12 @@ def route(file: Path) -> ApiRoute:
     return ApiRoute("GET", "/recorded", recorded, "The recording", Recording)
 
 
-def read(file: Path) -> dict[str, Any]:
+def read(file: Path, graph: str = "") -> dict[str, Any]:
     """The recorded calls in a file, and how many of its lines are not recorded calls.
 
     Args:
         file: Written by a `Recorder`, or by the audit hook of the examples with its values.
+        graph: The graph of several whose calls are wanted; empty for all calls.
 
     Raises:
         OSError: It cannot be read.
@@ -116,7 +118,7 @@ def read(file: Path) -> dict[str, Any]:
         call = _call(line)
         if call is None:
             broken += 1
-        else:
+        elif graph in ("", call["graph"]):
             calls.append(call)
             number += 1
     if number > MAX_CALLS:

@@ -42,9 +42,6 @@ from bfsql.tools.budget import refuse_if_too_large
 if TYPE_CHECKING:
     from bfsql.settings import ServeSettings
 
-GREETING = "BFS-QL answers at {url} (its web API; see /docs)"
-"""What the operator reads when the server listens."""
-
 
 def application(
     graph: Graph | LiveGraph,

@@ -57,7 +57,7 @@ if TYPE_CHECKING:  # private modules of the SDK
     from mcp.shared._stream_protocols import ReadStream, WriteStream
 
 NAME = "bfs-ql"
-"""The server's name in the handshake."""
+"""The server's name in the handshake, if its graph has none."""
 
 GREETING = "BFS-QL answers at {url}/mcp"
 """What the operator reads when the server listens over HTTP."""
@@ -135,14 +135,21 @@ class BfsqlServer(Server[LiveGraph]):
     Args:
         open_live: Opens the graph; called once for every time the server runs. Of its settings,
             the server reads `instructions` and `structured_content`.
+        name: The server's name in the handshake, by which clients tell several graphs apart.
+        title: Its name for people.
     """
 
-    def __init__(self, open_live: Callable[[], AbstractAsyncContextManager[LiveGraph]]) -> None:
+    def __init__(
+        self,
+        open_live: Callable[[], AbstractAsyncContextManager[LiveGraph]],
+        name: str = NAME,
+        title: str = "BFS-QL",
+    ) -> None:
         self._changes = ListChanges()
         super().__init__(
-            NAME,
+            name,
             version=__version__,
-            title="BFS-QL",
+            title=title,
             lifespan=lambda _: self._opened(),
             get_tool_input_schema=lambda _: None,  # none of the arguments is sent as a header
             on_list_tools=self._list_tools,
@@ -341,7 +348,8 @@ def _caller(ctx: _Context) -> Caller | None:
 
 def server_of(live: LiveGraph) -> BfsqlServer:
     """A server over a graph that the caller has opened and will close."""
-    return BfsqlServer(lambda: nullcontext(live))
+    name, title = live.name or NAME, live.settings.title or live.name or "BFS-QL"
+    return BfsqlServer(lambda: nullcontext(live), name, title)
 
 
 def application(
@@ -371,6 +379,7 @@ def application(
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
     live.sessions = sessions = Sessions(sdk, settings)
+    live.lifespan = lambda: sdk.router.lifespan_context(sdk)
     app = _with_welcome(with_passages(sessions))
     verifier = verifier or verifier_of(settings)
     if verifier is not None:

@@ -12,41 +12,39 @@ import sys
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, BinaryIO
 
+from bfsql import call
 from bfsql.server.standard_streams import reserved_stdin, reserved_stdout
 from bfsql.serving.admin import admin_listener, serving_admin
 from bfsql.serving.calls import until
-from bfsql.serving.live import GraphFactory, LiveGraph
+from bfsql.serving.live import LiveConfiguration, LiveGraph
 from bfsql.serving.logs import log_to_stderr
 from bfsql.serving.run import handled_signals, open_while_importing
 
 if TYPE_CHECKING:
     from bfsql.server.stdio_transport import Lines
-    from bfsql.settings import ServeSettings
 
 
-def run(graph_factory: GraphFactory, settings: ServeSettings) -> None:
+def run(name: str, one: LiveConfiguration) -> None:
     """Serve a graph until the client leaves or the operator stops the server; blocking.
 
     The store is opened while `mcp` is being imported, and before the first
     message is read, so that instructions and descriptions are complete in both
     protocol eras. Log records go to standard error.
     """
-    log_to_stderr(settings)
-    with reserved_stdin() as given, reserved_stdout() as out, admin_listener(settings) as admin:
-        asyncio.run(_run(graph_factory, settings, given, out, admin))
+    log_to_stderr(one.settings)
+    with reserved_stdin() as given, reserved_stdout() as out, admin_listener(one.settings) as admin:
+        asyncio.run(_run(name, one, given, out, admin))
 
 
 async def _run(
-    graph_factory: GraphFactory,
-    settings: ServeSettings,
-    stdin: BinaryIO,
-    out: BinaryIO,
-    admin: socket.socket | None,
+    name: str, one: LiveConfiguration, stdin: BinaryIO, out: BinaryIO, admin: socket.socket | None
 ) -> None:
     # Signals are handled until the graph is closed.
     with ExitStack() as until_closed:
-        async with open_while_importing(graph_factory, settings, "bfsql.server.mcp") as live:
-            until_closed.enter_context(handled_signals(live))
+        async with open_while_importing({name: one}, "bfsql.server.mcp") as lives:
+            live = lives[name]
+            call.GRAPH.set(name)
+            until_closed.enter_context(handled_signals(live.calls))
             async with serving_admin(admin, live):
                 client_left = await _until_stopped(live, stdin, out)
         if not client_left:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
@@ -34,6 +34,8 @@ PAGES = ("/", "/docs")
 """Paths of pages without data of the graph, to which links on pages of other sites may lead."""
 
 _VERIFIED = "bfsql.token"
+GRAPH = "bfsql.graph"
+"""Key of a scope: the name of the graph of several that a request is for."""
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _AUTHORITY = re.compile(
@@ -57,6 +59,10 @@ def require_token(app: ASGIApp, verifier: TokenVerifier, refusal: Refusal) -> AS
             return
         token = _bearer_token(scope)
         known = None if token is None else await verifier.verify_token(token)
+        if known is not None and GRAPH in scope and not usable_graphs([scope[GRAPH]], known):
+            why = "The token of this request does not allow this graph. GET /graphs lists others."
+            await refusal(HTTPStatus.FORBIDDEN, why)(scope, receive, send)
+            return
         if known is not None:
             await app({**scope, _VERIFIED: known}, receive, send)
             return
@@ -68,6 +74,11 @@ def require_token(app: ASGIApp, verifier: TokenVerifier, refusal: Refusal) -> AS
         await refused(scope, receive, send)
 
     return guarded
+
+
+def usable_graphs(names: Iterable[str], caller: VerifiedToken | None) -> list[str]:  # noqa: ARG001
+    """Those of several graphs that a caller, None without a token, may use: all."""
+    return list(names)
 
 
 def verified_token(scope: Scope) -> VerifiedToken | None:

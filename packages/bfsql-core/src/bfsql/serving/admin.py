@@ -19,7 +19,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from http import HTTPStatus
 from math import ceil
@@ -120,6 +120,8 @@ class Health:
         live, age, store = self._live, self.age, self._store
         if live.calls.draining:
             return ["The server is shutting down."]
+        if not live.is_open:
+            return [hide_secrets(f"The graph is not open: {live.problem or 'it is being opened.'}")]
         if age is None:
             store = "The store has not been queried yet."
         elif age > self.stale_seconds:
@@ -149,11 +151,13 @@ class Health:
         return None
 
 
-def admin_application(health: Health, measure: Callable[[str], MetricsText]) -> ASGIApp:
+def admin_application(
+    healths: Mapping[str, Health], measure: Callable[[str], MetricsText]
+) -> ASGIApp:
     """The three paths as an ASGI application.
 
     Args:
-        health: What `/livez` and `/readyz` answer from.
+        healths: What `/livez` and `/readyz` answer from, by the names of the graphs.
         measure: Returns the metrics for a header `Accept`, and their content type; it raises
             `ImportError` if the package for metrics is not installed.
     """
@@ -172,12 +176,12 @@ def admin_application(health: Health, measure: Callable[[str], MetricsText]) -> 
             return PlainTextResponse("Only GET and HEAD are allowed.\n", status, allowed)
         accept = dict(scope["headers"]).get(b"accept", b"").decode("latin-1")
         match scope["path"]:
-            case "/livez" if health.alive:
+            case "/livez" if all(health.alive for health in healths.values()):
                 return PlainTextResponse("ok\n")
             case "/livez":
                 return PlainTextResponse(_HUNG, HTTPStatus.SERVICE_UNAVAILABLE)
             case "/readyz":
-                return _readyz(health)
+                return _readyz(healths)
             case "/metrics":
                 return await measured(accept)
         return PlainTextResponse(_LISTED, HTTPStatus.NOT_FOUND)
@@ -191,21 +195,36 @@ def admin_application(health: Health, measure: Callable[[str], MetricsText]) -> 
     return application
 
 
-def _readyz(health: Health) -> Response:
+def _readyz(healths: Mapping[str, Health]) -> Response:
+    """Ready if a graph can be asked: one of several that cannot is no reason to stop the others."""
     from starlette.responses import Response
 
-    reasons, age = health.reasons(), health.age
-    status = HTTPStatus.SERVICE_UNAVAILABLE if reasons else HTTPStatus.OK
-    seconds = None if age is None else round(age, 1)
-    document = {"ready": not reasons, "reasons": reasons, "age": seconds}
+    found = {name: (health.reasons(), health.age) for name, health in healths.items()}
+    ready = any(not reasons for reasons, _ in found.values())
+    ages = [age for _, age in found.values() if age is not None]
+    whys = [f"{name}: {why}" if name else why for name, (some, _) in found.items() for why in some]
+    document = {"ready": ready, "reasons": whys, "age": round(max(ages), 1) if ages else None}
     text = json.dumps(document, ensure_ascii=False) + "\n"
+    status = HTTPStatus.OK if ready else HTTPStatus.SERVICE_UNAVAILABLE
     return Response(text, status, media_type="application/json")
 
 
-def readings(live: LiveGraph, server: Server | None) -> Iterator[Reading]:
+def readings(lives: Sequence[LiveGraph], server: Server | None) -> Iterator[Reading]:
     """What the parts of a server report about their state; over stdio, there is no HTTP server."""
-    yield Reading("bfsql_draining", "Whether the server is shutting down.", live.calls.draining)
-    yield Reading("bfsql_calls_running", "Calls in progress.", live.calls.under_way)
+    calls = lives[0].calls
+    yield Reading("bfsql_draining", "Whether the server is shutting down.", calls.draining)
+    yield Reading("bfsql_calls_running", "Calls in progress.", calls.under_way)
+    for live in lives:
+        own = {"graph": live.name} if live.name else {}
+        for one in _of_graph(live):
+            yield one._replace(labels={**one.labels, **own})
+    if server is not None:
+        yield from _of_connections(server.connections)
+        refused = "Requests refused by access checks and limits, by status."
+        yield from _by_label("bfsql_requests_refused", refused, "status", server.requests.refused)
+
+
+def _of_graph(live: LiveGraph) -> Iterator[Reading]:
     memory = live.current.memory
     yield Reading("bfsql_call_memory_bytes", "Memory used by the calls in progress.", memory.held)
     yield Reading("bfsql_call_memory_peak_bytes", "The peak of that memory.", memory.peak)
@@ -223,10 +242,6 @@ def readings(live: LiveGraph, server: Server | None) -> Iterator[Reading]:
     yield from _of_sessions(live.sessions)
     if live.current.breaker is not None:
         yield from _of_breaker(live.current.breaker)
-    if server is not None:
-        yield from _of_connections(server.connections)
-        refused = "Requests refused by access checks and limits, by status."
-        yield from _by_label("bfsql_requests_refused", refused, "status", server.requests.refused)
 
 
 def _of_sessions(sessions: OpenSessions | None) -> Iterator[Reading]:
@@ -270,7 +285,7 @@ def admin_listener(settings: ServeSettings) -> Iterator[socket.socket | None]:
 
 @asynccontextmanager
 async def serving_admin(
-    listener: socket.socket | None, live: LiveGraph, public: Server | None = None
+    listener: socket.socket | None, *lives: LiveGraph, public: Server | None = None
 ) -> AsyncIterator[None]:
     """Serve the admin port, if there is one, in a thread of its own while the block runs."""
     if listener is None:
@@ -279,22 +294,22 @@ async def serving_admin(
     from bfsql.serving.connections import Connections
     from bfsql.serving.draining import WithoutSignals
 
-    loop, health = asyncio.get_running_loop(), Health(live)
-    observers = live.current.observers.all
+    loop, healths = asyncio.get_running_loop(), {live.name: Health(live) for live in lives}
+    observers, settings = lives[0].current.observers.all, lives[0].settings
     metrics = next((one for one in observers if isinstance(one, Metrics)), Metrics())
 
     async def measured(accept: str) -> tuple[bytes, str]:
-        return exposition(metrics, readings(live, public), accept)
+        return exposition(metrics, readings(lives, public), accept)
 
     def measure(accept: str) -> MetricsText:
         return asyncio.wrap_future(asyncio.run_coroutine_threadsafe(measured(accept), loop))
 
-    own = Connections(live.settings, of_admin_port=True)
+    own = Connections(settings, of_admin_port=True)
     server = WithoutSignals(
-        admin_application(health, measure),
+        admin_application(healths, measure),
         http=own.protocol,
         backlog=own.backlog,
-        timeout_keep_alive=ceil(live.settings.idle_timeout),
+        timeout_keep_alive=ceil(settings.idle_timeout),
         proxy_headers=False,
         lifespan="off",
         timeout_graceful_shutdown=1,
@@ -302,7 +317,10 @@ async def serving_admin(
     thread = threading.Thread(
         target=lambda: asyncio.run(server.serve(sockets=[listener])), name="admin", daemon=True
     )
-    checking = loop.create_task(health.check())
+    checking = [
+        loop.create_task(health.check(), context=call.outside(name))
+        for name, health in healths.items()
+    ]
     thread.start()
     sys.stderr.write(f"Health and metrics are at {url(listener, '')}\n")
     sys.stderr.flush()
@@ -310,6 +328,7 @@ async def serving_admin(
         yield
     finally:
         server.should_exit = True
-        checking.cancel()
-        await asyncio.gather(checking, return_exceptions=True)
+        for check in checking:
+            check.cancel()
+        await asyncio.gather(*checking, return_exceptions=True)
         await until(lambda: not thread.is_alive(), 3.0)

@@ -13,16 +13,16 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Hashable
-from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
-from contextvars import Context
+from collections.abc import AsyncIterator, Callable, Hashable, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack, asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from bfsql import call
 from bfsql.call import Caller
 from bfsql.errors import BfsqlError
 from bfsql.graph import Graph
+from bfsql.places import Places
 from bfsql.serving.admission import Admission
 from bfsql.serving.calls import Calls
 from bfsql.serving.logs import log_to_stderr
@@ -36,8 +36,18 @@ log = logging.getLogger("bfsql")
 GraphFactory: TypeAlias = Callable[[], AbstractAsyncContextManager[Graph]]
 """Opens a graph in the running event loop, and closes it when the context ends."""
 
-LiveConfiguration: TypeAlias = tuple[GraphFactory, ServeSettings]
-"""What opens the graph, and the settings of the server."""
+
+class LiveConfiguration(NamedTuple):
+    """What opens the graph, and the settings of the server."""
+
+    factory: GraphFactory
+    settings: ServeSettings
+    until_open: GraphFactory | None = None
+    """What is served until the graph can be opened; None if a server does not start before."""
+
+
+LiveGraphs: TypeAlias = "Mapping[str, LiveGraph]"
+"""The graphs of a server by their names; one alone may have an empty name."""
 
 AT_START = (
     *("transport", "rest", "host", "port", "allowed_hosts", "cors_origins", "stateless"),
@@ -48,9 +58,12 @@ AT_START = (
 )
 """Settings that are read only when the server starts."""
 
+_STALE = "The store has changed, but its graph cannot be opened; the previous one is still served."
+_CLOSED = "The graph cannot be opened, which is tried again when it is asked."
+
 FOLLOW_SECONDS = 5.0
-"""Seconds after a change during which calls wait for the new graph; after that, the previous graph
-answers them."""
+"""Seconds after a change during which calls wait for the new graph, and a server for several graphs
+at its start; after that, the previous graph answers them."""
 
 
 class OpenSessions(Protocol):
@@ -77,16 +90,23 @@ class LiveGraph:
     """The open graph of a server, its calls, and the settings in force.
 
     Attributes:
-        calls: The calls in progress, and whether the server is shutting down.
+        name: Its name among several; empty for one without a name.
+        is_open: Whether it has been opened, which one of several need not be.
+        calls: The calls in progress, and whether the server is shutting down; of all its graphs.
+        places: The places for calls of all graphs, of which one of several has at most half.
         admission: Limits concurrent calls over HTTP; None over stdio and for programs.
         settings: The current settings; `reload` replaces them.
         problem: Why the served graph is not the current content of its store; None if it is.
         sessions: Those of the 2025 protocol over HTTP; None without such sessions.
+        lifespan: Runs them, where another application is in front; None likewise.
     """
 
     def __init__(self, graph: Graph, settings: ServeSettings) -> None:
+        self.name, self.is_open = "", True
         self.calls = Calls()
+        self.places = Places(lambda: (2 * self.settings.max_calls, self.settings.max_calls))
         self.sessions: OpenSessions | None = None
+        self.lifespan: Callable[[], AbstractAsyncContextManager[object]] | None = None
         self.settings = settings
         self.admission = Admission(settings) if settings.serves_http else None
         self.problem: str | None = None
@@ -104,7 +124,7 @@ class LiveGraph:
     def on_open(self, prepare: Callable[[Graph], None]) -> None:
         """Call a function with the open graph, and with each that is opened later."""
         self._prepare.append(prepare)
-        prepare(self._opened.graph)
+        call.outside(self.name).run(prepare, self._opened.graph)
 
     @property
     def current(self) -> Graph:
@@ -136,7 +156,7 @@ class LiveGraph:
             if scope is None or scope.memory is None:  # then it is not that of a graph's call
                 seconds = self._opened.graph.limits.deadline
                 stack.enter_context(call.scope(seconds=seconds, caller=caller, part=True))
-            async with self.admission.admitted(caller.key):
+            async with self.admission.admitted(caller.key), self.places.turn(self.name):
                 yield
 
     @asynccontextmanager
@@ -151,16 +171,18 @@ class LiveGraph:
             opened.users -= 1
             self._close_unused(opened)
 
-    def reload(self, configure: Callable[[], LiveConfiguration]) -> None:
-        """Read the configuration and reopen the graph in the background; calls go on meanwhile."""
-        task = asyncio.get_running_loop().create_task(self._reload(configure))
+    def reload(self, factory: GraphFactory, settings: ServeSettings) -> None:
+        """Reopen the graph with other settings in the background; calls go on meanwhile."""
+        reloading = self._reload(factory, settings)
+        task = asyncio.get_running_loop().create_task(reloading, context=call.outside(self.name))
         self._reloading.add(task)
         task.add_done_callback(self._reloading.discard)
 
-    async def _reload(self, configure: Callable[[], LiveConfiguration]) -> None:
+    async def _reload(self, factory: GraphFactory, settings: ServeSettings) -> None:
         try:
-            factory, settings = configure()
             settings, unchanged = _applicable(self.settings, settings)
+            if not self.is_open:  # there is nothing else to go on with
+                self._factory = factory
             async with self._one_at_a_time:
                 opened = await _opened(factory)
                 self._factory, self.settings = factory, settings
@@ -190,14 +212,18 @@ class LiveGraph:
         if change is None:
             self.problem = self._refused = None
         elif change != self._refused or asyncio.get_running_loop().time() > self._again_at:
-            if self._following is None or self._following.done():
-                # The caller's deadline and omissions do not apply to opening the graph.
-                loop = asyncio.get_running_loop()
-                self._wait_until = loop.time() + FOLLOW_SECONDS
-                self._following = loop.create_task(self._open_again(), context=Context())
             left = self._wait_until - asyncio.get_running_loop().time()
-            if left > 0:
+            if self._following is None or self._following.done():
+                await asyncio.wait({self.follow()}, timeout=FOLLOW_SECONDS)
+            elif left > 0:
                 await asyncio.wait({self._following}, timeout=left)
+
+    def follow(self) -> asyncio.Task[None]:
+        """Begin to open what the store holds now."""
+        loop = asyncio.get_running_loop()
+        self._wait_until = loop.time() + FOLLOW_SECONDS
+        self._following = loop.create_task(self._open_again(), context=call.outside(self.name))
+        return self._following
 
     async def _open_again(self) -> None:
         async with self._one_at_a_time:
@@ -211,11 +237,7 @@ class LiveGraph:
             else:
                 return
             if self.problem is None:
-                log.error(
-                    "The store has changed, but the graph in it cannot be opened; the previous "
-                    "graph is still served. %s",
-                    why,
-                )
+                log.error("%s %s", _STALE if self.is_open else _CLOSED, why)
             self.problem, self._refused = why, change
             # Also if the store has not changed: the reason may have been a lack of files or memory.
             self._again_at = asyncio.get_running_loop().time() + 10.0
@@ -223,7 +245,7 @@ class LiveGraph:
     def _serve(self, opened: _OpenGraph) -> None:
         level = logging.INFO if self.problem is None else logging.WARNING
         log.log(level, "The graph was reopened.")
-        before, self._opened = self._opened, opened
+        before, self._opened, self.is_open = self._opened, opened, True
         self.problem = self._refused = None
         for prepare in self._prepare:
             prepare(opened.graph)
@@ -231,7 +253,9 @@ class LiveGraph:
 
     def _close_unused(self, opened: _OpenGraph) -> None:
         if opened is not self._opened and not opened.users:
-            closing = asyncio.get_running_loop().create_task(_closed(opened), context=Context())
+            closing = asyncio.get_running_loop().create_task(
+                _closed(opened), context=call.outside()
+            )
             self._closing.add(closing)
             closing.add_done_callback(self._closing.discard)
 
@@ -253,6 +277,24 @@ async def open_live(factory: GraphFactory, settings: ServeSettings) -> AsyncIter
         yield live
     finally:
         await live._end()  # noqa: SLF001 - likewise
+
+
+@asynccontextmanager
+async def open_lives(graphs: Mapping[str, LiveConfiguration]) -> AsyncIterator[LiveGraphs]:
+    """Open the graphs of a server by their names; of several, one may fail to open for now."""
+    lives: dict[str, LiveGraph] = {}
+    async with AsyncExitStack() as stack:
+        for name, (factory, settings, until_open) in graphs.items():
+            call.GRAPH.set(name)
+            opening = open_live(until_open or factory, settings)
+            lives[name] = live = await stack.enter_async_context(opening)
+            first = next(iter(lives.values()))
+            live.name, live.calls, live.places = name, first.calls, first.places
+            live._factory, live.is_open = factory, until_open is None  # noqa: SLF001 - likewise
+        call.GRAPH.set("")
+        if begun := [live.follow() for live in lives.values() if not live.is_open]:
+            await asyncio.wait(begun, timeout=FOLLOW_SECONDS)
+        yield lives
 
 
 def _applicable(before: ServeSettings, now: ServeSettings) -> tuple[ServeSettings, list[str]]:
@@ -283,7 +325,7 @@ async def _opened(factory: GraphFactory) -> _OpenGraph:
                 raise
             ready.set_exception(error)
 
-    holder = asyncio.get_running_loop().create_task(hold(), context=Context())
+    holder = asyncio.get_running_loop().create_task(hold(), context=call.outside())
     try:
         return _OpenGraph(await asyncio.shield(ready), end, holder)
     except asyncio.CancelledError:

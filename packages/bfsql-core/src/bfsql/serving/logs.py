@@ -248,8 +248,9 @@ def _seeds(arguments: Mapping[str, Any]) -> int | None:
 
 
 def _fields(record: logging.LogRecord) -> dict[str, Any]:
-    """The additional fields of a record of this project."""
-    return getattr(record, "fields", {})
+    """The additional fields of a record of this project, and the graph."""
+    graph = call.GRAPH.get()
+    return {**getattr(record, "fields", {}), **({"graph": graph} if graph else {})}
 
 
 def _request_id() -> str:

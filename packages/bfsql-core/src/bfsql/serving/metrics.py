@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from bfsql import call
 from bfsql.observer import ObservedCall, Observer
 from bfsql.plugins.distributions import __version__
 
@@ -69,18 +70,24 @@ class Histogram:
 
 
 class Metrics(Observer):
-    """Counts calls, calls to the store and calls to the cache."""
+    """Counts calls, calls to the store and calls to the cache.
 
-    def __init__(self) -> None:
+    Args:
+        by_graph: Whether they are counted for each of several graphs.
+    """
+
+    def __init__(self, *, by_graph: bool = False) -> None:
+        self._labels = ["graph"] if by_graph else []
+        self._graph: Callable[[], list[str]] = (lambda: [call.GRAPH.get()]) if by_graph else list
         self._counters: dict[str, Counter[tuple[str, ...]]] = defaultdict(Counter)
-        self._histograms: dict[tuple[str, str], Histogram] = defaultdict(Histogram)
+        self._histograms: dict[tuple[str, ...], Histogram] = defaultdict(Histogram)
 
     def call_ended(self, seen: ObservedCall) -> None:
         """Count a call."""
         # A client may use any name for a tool that does not exist.
         tool = "other" if seen.error == "unknown_tool" else seen.tool
         self._count("bfsql_calls", tool, seen.error or "ok")
-        self._histograms["bfsql_call_seconds", tool].add(seen.seconds)
+        self._histograms["bfsql_call_seconds", tool, *self._graph()].add(seen.seconds)
         self._count("bfsql_answer_bytes", tool, by=seen.size)
         self._count("bfsql_answer_tokens", tool, by=seen.tokens)
         self._count("bfsql_nodes_read", tool, by=seen.nodes)
@@ -90,7 +97,7 @@ class Metrics(Observer):
 
     def store_called(self, method: str, seconds: float, *, failed: bool) -> None:
         """Count a call to the store."""
-        self._histograms["bfsql_store_call_seconds", method].add(seconds)
+        self._histograms["bfsql_store_call_seconds", method, *self._graph()].add(seconds)
         if failed:
             self._count("bfsql_store_failures", method)
 
@@ -100,7 +107,7 @@ class Metrics(Observer):
         self._count("bfsql_cache_misses", method, by=misses)
 
     def _count(self, name: str, *labels: str, by: int = 1) -> None:
-        self._counters[name][labels] += by
+        self._counters[name][*labels, *self._graph()] += by
 
     def families(self) -> Iterator[Metric]:
         """All metrics, in the form of prometheus-client."""
@@ -108,13 +115,13 @@ class Metrics(Observer):
 
         for name, (text, labels) in _FAMILIES.items():
             if name.endswith("_seconds"):
-                histogram = HistogramMetricFamily(name, text, labels=labels)
-                for (of, value), durations in self._histograms.items():
+                histogram = HistogramMetricFamily(name, text, labels=[*labels, *self._labels])
+                for (of, *value), durations in self._histograms.items():
                     if of == name:
-                        histogram.add_metric([value], durations.cumulated(), durations.total)
+                        histogram.add_metric(value, durations.cumulated(), durations.total)
                 yield histogram
             else:
-                counter = CounterMetricFamily(name, text, labels=labels)
+                counter = CounterMetricFamily(name, text, labels=[*labels, *self._labels])
                 for values, count in self._counters[name].items():
                     counter.add_metric(values, count)
                 yield counter

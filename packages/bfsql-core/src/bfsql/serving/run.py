@@ -2,7 +2,7 @@
 
 MCP (`bfsql.server`) and the web API (`bfsql.explore`) are applications in front of this module:
 
-    asyncio.run(serve_http(graph_factory, settings, "bfsql.explore.page"))
+    asyncio.run(serve_http({"": LiveConfiguration(graph_factory, settings)}, settings))
 
 Neither uvicorn nor starlette is imported with this module. They are imported in a
 thread while the store is being opened.
@@ -15,61 +15,73 @@ import gc
 import signal
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
-from functools import partial
 from importlib import import_module
 from typing import Any
 
 from bfsql.interpreter import frozen_modules, rare_collections, short_switches
 from bfsql.serving.address import bind, check_exposure, url
 from bfsql.serving.admin import admin_listener, serving_admin
-from bfsql.serving.live import GraphFactory, LiveConfiguration, LiveGraph, open_live
+from bfsql.serving.calls import Calls
+from bfsql.serving.graphs import application, modules
+from bfsql.serving.live import LiveConfiguration, LiveGraphs, open_lives
 from bfsql.serving.logs import log_to_stderr
 from bfsql.serving.watchdog import watched_loop
 from bfsql.settings import ServeSettings
 
 
 async def serve_http(
-    graph_factory: GraphFactory,
+    graphs: Mapping[str, LiveConfiguration],
     settings: ServeSettings,
-    module: str,
-    configure: Callable[[], LiveConfiguration] | None = None,
+    configure: Callable[[], Mapping[str, LiveConfiguration]] | None = None,
     on_listening: Callable[[str], None] | None = None,
-    **arguments: Any,
+    **of_page: Any,
 ) -> None:
-    """Serve a graph over HTTP until the operator stops the server.
+    """Serve graphs over HTTP until the operator stops the server.
 
     SIGTERM and SIGINT stop it (`bfsql.serving.draining`); SIGHUP makes it reload its configuration
-    and reopen the graph.
+    and reopen the graphs.
 
     Args:
-        graph_factory: Opens the graph.
+        graphs: What opens each graph, by its name; one alone may have an empty name.
         settings: Address and bounds.
-        module: Name of the module with the `application(live_graph, settings)` to run and the
-            `GREETING`, which contains `{url}`. It is imported while the graph is being opened.
-        configure: Reloads the configuration; None reopens the graph with the same one.
+        configure: Reloads the configuration, and returns that of the graphs to reopen; None reopens
+            all with the same one.
         on_listening: Called with the URL once the server listens.
-        **arguments: Further ones of the `application`.
+        **of_page: Further arguments of the page's `application`.
     """
     log_to_stderr(settings)
     check_exposure(settings)
-    configure = configure or (lambda: (graph_factory, settings))
     with (
         bind(settings.host, settings.port) as listener,
         admin_listener(settings) as admin,
         ExitStack() as until_closed,  # signals are handled until the graph is closed
     ):
-        ahead = (module, "bfsql.serving.draining")
-        async with open_while_importing(graph_factory, settings, *ahead) as live:
+        ahead = (*modules(settings), "bfsql.serving.draining")
+        async with open_while_importing(graphs, *ahead) as lives:
             from bfsql.serving.draining import Server
 
-            home = import_module(module)
-            app = home.application(live, settings, **arguments)
-            server = Server(app, live)
-            until_closed.enter_context(handled_signals(live, configure))
-            async with serving_admin(admin, live, server):
-                sys.stderr.write(f"{home.GREETING.format(url=url(listener, ''))}\n")
+            async def reload() -> None:
+                changed = await asyncio.to_thread(configure or (lambda: graphs))
+                for name in changed.keys() & lives.keys():
+                    lives[name].reload(changed[name].factory, changed[name].settings)
+
+            reloads: list[asyncio.Future[None]] = []
+            first = next(iter(lives.values()))
+            app = application(lives, settings, **of_page)
+            server = Server(app, first)
+            until_closed.enter_context(
+                handled_signals(
+                    first.calls, lambda: reloads.append(asyncio.ensure_future(reload()))
+                )
+            )
+            async with serving_admin(admin, *lives.values(), public=server):
+                at = url(listener, "")
+                texts = [import_module(one).GREETING.format(url=at) for one in modules(settings)]
+                if first.name:
+                    texts = [f"BFS-QL answers at {at}/graphs, which lists: {', '.join(lives)}"]
+                sys.stderr.write("\n".join([*texts, ""]))
                 sys.stderr.flush()
                 if on_listening is not None:
                     on_listening(url(listener, "/"))
@@ -78,9 +90,9 @@ async def serve_http(
 
 @asynccontextmanager
 async def open_while_importing(
-    graph_factory: GraphFactory, settings: ServeSettings, *modules: str
-) -> AsyncIterator[LiveGraph]:
-    """Open a graph, and meanwhile import the named modules, which takes long."""
+    graphs: Mapping[str, LiveConfiguration], *modules: str
+) -> AsyncIterator[LiveGraphs]:
+    """Open graphs, and meanwhile import the named modules, which takes long."""
 
     def import_ahead() -> None:
         with suppress(ImportError):  # raised again in the main thread
@@ -89,19 +101,18 @@ async def open_while_importing(
 
     importing = threading.Thread(target=import_ahead, daemon=True)
     importing.start()
-    async with open_live(graph_factory, settings) as live:
+    async with open_lives(graphs) as lives:
         await asyncio.to_thread(importing.join)
         # The first graph is among what is frozen, and has to be collected when another one takes
         # its place.
-        live.on_open(lambda _: gc.unfreeze())
+        for live in lives.values():
+            live.on_open(lambda _: gc.unfreeze())
         with frozen_modules(), rare_collections(600), short_switches(), watched_loop():
-            yield live
+            yield lives
 
 
 @contextmanager
-def handled_signals(
-    live: LiveGraph, configure: Callable[[], LiveConfiguration] | None = None
-) -> Iterator[None]:
+def handled_signals(calls: Calls, reload: Callable[[], None] | None = None) -> Iterator[None]:
     """Stop the server on SIGINT and SIGTERM, and reload its configuration on SIGHUP.
 
     The signals are handled in the running event loop; in a thread, none is.
@@ -111,9 +122,9 @@ def handled_signals(
         return
     loop = asyncio.get_running_loop()
     handlers: dict[int, Callable[[], object]]
-    handlers = dict.fromkeys((signal.SIGINT, signal.SIGTERM), live.calls.stop)
-    if configure is not None and hasattr(signal, "SIGHUP"):  # Windows has none
-        handlers[signal.SIGHUP] = partial(live.reload, configure)
+    handlers = dict.fromkeys((signal.SIGINT, signal.SIGTERM), calls.stop)
+    if reload is not None and hasattr(signal, "SIGHUP"):  # Windows has none
+        handlers[signal.SIGHUP] = reload
     before = {
         number: signal.signal(number, lambda got, _: loop.call_soon_threadsafe(handlers[got]))
         for number in handlers

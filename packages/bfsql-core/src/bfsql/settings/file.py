@@ -5,6 +5,8 @@ max_tokens = 10000
 [backend]
 name = "sqlite"
 path = "films.db"
+
+Several graphs have a table each, `[graphs.NAME]`, instead of `[backend]`.
 """
 
 from __future__ import annotations
@@ -17,12 +19,12 @@ import stat
 import time
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from io import BufferedReader, FileIO
 from pathlib import Path
 from typing import Any
 
-from bfsql.errors import ConfigurationError, system_reason
+from bfsql.errors import ConfigurationError, did_you_mean, system_reason
 from bfsql.settings.trust import Level
 
 FILE_NAME = "bfsql.toml"
@@ -30,6 +32,14 @@ FILE_NAME = "bfsql.toml"
 
 VARIABLE = "BFSQL_CONFIG"
 """Environment variable with the path of another file."""
+
+OF_GRAPH = (
+    *("title", "graph_description"),
+    *("max_tokens", "deadline", "max_nodes", "max_edges", "max_call_memory"),
+)
+"""Settings of the server that each of several graphs has of its own: two texts, and `limits`."""
+
+_GRAPH_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
 
 _POSITION = re.compile(
     r"^(?P<reason>.*?) \(at (?:line (?P<line>\d+), column \d+|end of document)\)"
@@ -51,6 +61,32 @@ class ConfigFile:
     """Whether it was named, found, or accepted by the user."""
     text: str = ""
     """The content that was parsed, by which an acceptance is recognised."""
+    graphs: Mapping[str, dict[str, Any]] = field(default_factory=dict)
+    """The tables `[graphs.NAME]`."""
+    graph: str = ""
+    """The one whose settings `server` and `backend` are; empty for a graph without a name."""
+
+    def of_graph(self, name: str) -> ConfigFile:
+        """The file as if it had only one of its graphs.
+
+        Raises:
+            ConfigurationError: It does not have the graph, or its table is wrong.
+        """
+        if name not in self.graphs:
+            names = ", ".join(self.graphs) or "none"
+            hint = did_you_mean(name, self.graphs) or f" There are: {names}."
+            raise ConfigurationError(f"There is no graph {name[:64]!r}.{hint}")
+        table = dict(self.graphs[name])
+        limits, backend = table.pop("limits", {}), table.pop("backend", None)
+        known = isinstance(limits, dict) and limits.keys() <= {*OF_GRAPH[2:]}
+        if not known or not isinstance(backend, str | None):
+            raise ConfigurationError(
+                f"[graphs.{name}] of {self.place}: backend has to be text, and limits a table of "
+                f"{', '.join(OF_GRAPH[2:])}."
+            )
+        own = {key: table.pop(key) for key in OF_GRAPH[:2] if key in table} | limits
+        server = {**self.server, **own}
+        return replace(self, server=server, backend=table, backend_name=backend, graph=name)
 
     @property
     def place(self) -> str:
@@ -60,7 +96,30 @@ class ConfigFile:
     @property
     def backend_place(self) -> str:
         """The table as messages name it."""
-        return f"[backend] of {self.place}"
+        return f"[{f'graphs.{self.graph}' if self.graph else 'backend'}] of {self.place}"
+
+    @property
+    def backend_key(self) -> str:
+        """The key of that table that names the backend."""
+        return "backend" if self.graph else "name"
+
+
+def checked_graphs(graphs: Any, place: str) -> dict[str, dict[str, Any]]:
+    """The tables of several graphs.
+
+    Raises:
+        ConfigurationError: They are not tables, or a name cannot be in a URL and in a variable.
+    """
+    tables = graphs if isinstance(graphs, dict) else {}
+    wrong = [
+        n for n, of in tables.items() if not (_GRAPH_NAME.fullmatch(n) and isinstance(of, dict))
+    ]
+    if wrong or not tables:
+        raise ConfigurationError(
+            f"{[*wrong, 'graphs'][0][:80]!r} in {place} is no graph: write [graphs.NAME], with a "
+            "name of at most 64 lower-case letters, digits and hyphens."
+        )
+    return tables
 
 
 def read_config(named: str | Path | None, environment: Mapping[str, str]) -> ConfigFile:
@@ -174,6 +233,12 @@ def _parsed(path: Path, text: str, level: Level = Level.NAMED) -> ConfigFile:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigurationError(_not_toml(path, text, str(error))) from None
+    if {"graphs", "backend"} <= content.keys():
+        raise ConfigurationError(
+            f"{path} has both [backend] and [graphs]. Make [backend] one of [graphs.NAME], with "
+            "backend in place of name."
+        )
+    graphs = checked_graphs(content.pop("graphs"), str(path)) if "graphs" in content else {}
     backend = content.pop("backend", {})
     if not isinstance(backend, dict):
         raise ConfigurationError(
@@ -183,7 +248,7 @@ def _parsed(path: Path, text: str, level: Level = Level.NAMED) -> ConfigFile:
     name = backend.pop("name", None)
     if name is not None and not isinstance(name, str):
         raise ConfigurationError(f"name in [backend] of {path} is {name!r}; it has to be text.")
-    return ConfigFile(path, content, backend, name, level, text)
+    return ConfigFile(path, content, backend, name, level, text, graphs)
 
 
 def _not_toml(path: Path, text: str, message: str) -> str:

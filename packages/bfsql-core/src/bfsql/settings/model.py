@@ -10,7 +10,7 @@ import ast
 import linecache
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import lru_cache
 from itertools import pairwise
@@ -137,6 +137,11 @@ def options(model: type[BaseModel], prefix: str | None = None) -> list[Option]:
             prefix and field in capitals; it takes precedence over those of `Env`.
     """
     return list(_options(model, prefix))
+
+
+def options_of_one(model: type[BaseModel], prefix: str) -> list[Option]:
+    """As `options`, for one graph of several: `DATABASE_URL` would be that of any of them."""
+    return [replace(one, environment=one.environment[:1]) for one in options(model, prefix)]
 
 
 @lru_cache(maxsize=64)  # a command needs those of each backend several times

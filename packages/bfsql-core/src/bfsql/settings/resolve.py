@@ -18,6 +18,7 @@ from pydantic import BaseModel, SecretBytes, SecretStr, ValidationError
 from bfsql.errors import ConfigurationError, did_you_mean
 from bfsql.masking import hide_secrets, secrets_in, shorten
 from bfsql.settings.file import VARIABLE as CONFIG_VARIABLE
+from bfsql.settings.file import UnreadableFile, read_text
 from bfsql.settings.model import Option, spelled
 from bfsql.settings.model import options as fields
 from bfsql.settings.trust import FoundFile, Level
@@ -56,6 +57,7 @@ def resolve(
     place: str = "the configuration",
     base: Path | None = None,
     level: Level = Level.NAMED,
+    graphs: Mapping[str, Any] | None = None,
 ) -> Resolved[M]:
     """One settings object from four layers.
 
@@ -74,6 +76,7 @@ def resolve(
         base: Folder to which relative paths of the table refer; validators have it as `base` of
             their context, for paths inside of tables.
         level: How far the table is trusted.
+        graphs: The tables of all graphs of the file, which validators have in their context.
 
     Raises:
         ConfigurationError: A key that the model does not have, a value that it does
@@ -83,7 +86,7 @@ def resolve(
     values: dict[str, Any] = {}
     given: dict[str, _Setting] = {}
     layers = (
-        _from_table(settings, table or {}, place, level),
+        _from_table(settings, table or {}, place, level, base),
         _from_environment(settings, environment or {}),
         _from_options(settings, options or {}),
     )
@@ -94,7 +97,7 @@ def resolve(
             value = path if base is None else base / path
         values[option.field], given[option.field] = value, one
     try:
-        made = model.model_validate(values, context={"base": base})
+        made = model.model_validate(values, context={"base": base, "graphs": graphs or {}})
     except ValidationError as error:
         by_field = {option.field: option for option in settings}
         lines = [_sentence(fault, by_field, given, place) for fault in error.errors()]
@@ -109,15 +112,28 @@ def resolve(
 
 
 def _from_table(
-    known: Sequence[Option], table: Mapping[str, Any], place: str, level: Level
+    known: Sequence[Option], table: Mapping[str, Any], place: str, level: Level, base: Path | None
 ) -> Iterator[_Setting]:
     by_key = {option.key: option for option in known}
+    of_files = {f"{option.key}_file": option for option in known if option.secret}
     for key, value in table.items():
-        origin = f"{key} in {place}"
-        option = by_key.get(key.replace("-", "_"))
+        origin, name = f"{key} in {place}", key.replace("-", "_")
+        option = by_key.get(name)
+        if option is None and (option := of_files.get(name)):
+            value = secret_in(Path(base or "", str(value)).expanduser(), origin)  # noqa: PLW2901
         if option is None:
             raise ConfigurationError(_unknown(origin, key, list(by_key)))
         yield _Setting(option, value, origin, level)
+
+
+def secret_in(path: Path, origin: str) -> str:
+    """The content of a file with a secret; one that cannot be read is a `ConfigurationError`."""
+    try:
+        return read_text(path).strip()
+    except UnreadableFile as unreadable:
+        raise ConfigurationError(
+            _capital(f"{origin} is {str(path)!r}: the file cannot be read ({unreadable}).")
+        ) from None
 
 
 def _from_environment(
@@ -276,6 +292,8 @@ def _capital(text: str) -> str:
 def excess(allowed: FoundFile, known: Sequence[Option], table: Mapping[str, Any]) -> Iterator[str]:
     """The settings in the table of a found file that it may not have."""
     by_key, names = {option.key: option.field for option in known}, allowed.settings.split()
+    # What any file has could be sent anywhere.
+    by_key = {f"{key}_file": f"{key}_file" for key in by_key} | by_key
     for key, value in table.items():
         name = by_key.get(key.replace("-", "_"), "")  # an unknown key has an error of its own
         if name and name not in names:

@@ -43,14 +43,14 @@ class ServeSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     found_file: ClassVar[FoundFile] = FoundFile(
-        "graph_description max_tokens max_answer_bytes deadline max_nodes max_edges strip "
+        "title graph_description max_tokens max_answer_bytes deadline max_nodes max_edges strip "
         "structured_content apps answer_format cache_ttl"
     )
 
     transport: Literal["stdio", "http"] = "stdio"
     """stdio for a client that starts the server, http for many clients."""
     rest: bool = False
-    """Serve the web API over HTTP, instead of MCP."""
+    """Serve the web API over HTTP, instead of MCP; with the transport http, both."""
     host: str = "127.0.0.1"
     """Address to listen on, over HTTP."""
     port: int = Field(default=8000, ge=0, le=65_535)
@@ -115,6 +115,8 @@ class ServeSettings(BaseModel):
     """Origins whose web pages may call the web API, as https://host; * allows any."""
     max_age: int = Field(default=60, ge=0)
     """Seconds for which clients of the web API may reuse an answer before they ask again."""
+    title: str | None = None
+    """Name of the graph for people; clients show it."""
     graph_description: str | None = None
     """What the graph contains and where it comes from; models read it."""
     instructions: str | None = None

@@ -105,7 +105,7 @@ class Operations:
             Observers([*observers.all, _WatchingHooks(hooks)]) if hooks.watches else observers
         )
         of_all_calls = limits.max_memory or default_of_all_calls()
-        self.memory = MemoryAccount(of_all_calls)
+        self.memory = MemoryAccount(of_all_calls, limits.account)
         self._call_memory = min(limits.max_call_memory or default_of_a_call(), of_all_calls)
         # An outline shows which properties there are: it reads no long values of many nodes.
         outline = partial(self.memory.of_call, self._call_memory, share=4_000)

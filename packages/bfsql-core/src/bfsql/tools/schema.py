@@ -17,7 +17,7 @@ from typing import Any
 from bfsql import call
 from bfsql.abc import NormalizedBackend
 from bfsql.answers.tables import entities
-from bfsql.errors import StoreDamaged
+from bfsql.errors import CircuitOpen, StoreDamaged
 from bfsql.memory_account import CallMemory
 from bfsql.models import Outline
 from bfsql.models.name_keys import NameKeys
@@ -227,6 +227,7 @@ class GraphSchema:
         except Exception as fault:  # noqa: BLE001 - a driver's own; the tools work without it
             self._not_before = time.monotonic() + 300
             self._damage = fault if isinstance(fault, StoreDamaged) else None
-            log.warning(
-                "The backend did not return an outline: %s: %s", type(fault).__name__, fault
-            )
+            if not isinstance(fault, CircuitOpen):  # whose reason has been logged
+                log.warning(
+                    "The backend did not return an outline: %s: %s", type(fault).__name__, fault
+                )

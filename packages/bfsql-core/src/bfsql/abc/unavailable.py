@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from typing import Any, NoReturn
+from typing import Any
 
-from bfsql.abc import GraphDbInterface
+from bfsql.abc.interface import GraphDbInterface
 from bfsql.errors import StoreUnavailable
 from bfsql.models import Node
 
@@ -14,16 +14,20 @@ class UnavailableBackend(GraphDbInterface):
     """Answers nothing, and reports a change as soon as the graph can be opened.
 
     Args:
-        opening: Opens the graph.
-        reason: Why it could not be opened.
+        failure: Makes the error that says why it could not be opened.
+        opening: Opens the graph; None if that is tried elsewhere, whenever the graph is asked.
     """
 
-    def __init__(self, opening: Callable[[], Awaitable[GraphDbInterface]], reason: str) -> None:
-        self._opening, self._reason = opening, reason
-        self._is_back: bool | None = None
+    def __init__(
+        self,
+        failure: Callable[[], StoreUnavailable],
+        opening: Callable[[], Awaitable[GraphDbInterface]] | None = None,
+    ) -> None:
+        self._failure, self._opening = failure, opening
+        self._is_back = None if opening else True
 
-    async def _refuse(self, *_: Any, **__: Any) -> NoReturn:
-        raise StoreUnavailable(self._reason)
+    async def _refuse(self, *_: Any, **__: Any) -> Any:
+        raise self._failure()
 
     search_entities = edges_from = edges_to = get_node = metadata_for_node = _refuse
     metadata_for_edge = entity_types = predicates = outline = keys = _refuse
@@ -34,9 +38,7 @@ class UnavailableBackend(GraphDbInterface):
         Raises:
             StoreUnavailable: Always.
         """
-        if self._reason:
-            await self._refuse()
-        yield []
+        yield await self._refuse()
 
     async def ping(self) -> None:
         """Return once the graph can be opened.
@@ -44,6 +46,8 @@ class UnavailableBackend(GraphDbInterface):
         Raises:
             StoreUnavailable: It cannot be opened yet.
         """
+        if self._opening is None:
+            raise self._failure()
         await (await self._opening()).close()
         self._is_back = True
 

@@ -1,0 +1,1 @@
+bfsql graphs --config graphs.toml

@@ -1,0 +1,1 @@
+cp films.db lab.db
