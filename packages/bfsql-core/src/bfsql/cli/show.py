@@ -92,7 +92,7 @@ def graphs(_: Configuration) -> None:
 
     found = reader(ask=True)()
     for name, line in zip(found, lines := asyncio.run(states()), strict=True):
-        click.echo(escape(f"{name}\t{line}"))
+        click.echo(escape(f"{name or found[name].choice.backend}\t{line}"))
     if {*lines} != {"ok"}:
         click.get_current_context().exit(ExitCode.FAILED)
 
