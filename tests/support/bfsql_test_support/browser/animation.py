@@ -14,7 +14,6 @@ from tempfile import TemporaryDirectory
 from PIL import Image
 from playwright.async_api import Browser, Page, expect
 
-from bfsql.cli.demo import DESCRIPTION
 from bfsql_test_support.browser.chromium import address, chromium, visiting
 from bfsql_test_support.browser.screenshots import IMAGES, READY, load_films
 from bfsql_test_support.servers.serve_process import exploring
@@ -61,7 +60,7 @@ async def main(folder: Path) -> None:
     with TemporaryDirectory(prefix="bfsql-films-") as place:
         graph = Path(place) / "films.db"
         await asyncio.to_thread(load_films, graph)
-        with exploring(str(graph), "--graph-description", DESCRIPTION) as served:
+        with exploring(str(graph)) as served:
             async with chromium() as browser:
                 for scheme in ("light", "dark"):
                     found = [frame async for frame in frames(browser, served.url, scheme)]

@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 from mcp import Client
 from playwright.async_api import Browser, expect
 
-from bfsql.cli.demo import DESCRIPTION, films_paths
+from bfsql.cli.demo import DESCRIPTION, TITLE, films_paths
 from bfsql_test_support.browser.chromium import chromium as browser_of_this_machine
 from bfsql_test_support.browser.chromium import visiting
 from bfsql_test_support.servers.serve_process import exploring, serving
@@ -54,7 +54,7 @@ async def main(folder: Path) -> None:
         graph, recorded = Path(place) / "films.db", Path(place) / "calls.jsonl"
         await asyncio.to_thread(load_films, graph)
         await record(graph, recorded)
-        options = ("--replay", str(recorded), "--graph-description", DESCRIPTION)
+        options = ("--replay", str(recorded))
         with exploring(str(graph), *options) as served:
             async with browser_of_this_machine() as browser:
                 for size in SIZES:
@@ -66,6 +66,7 @@ def load_films(graph: Path) -> None:
     """Load the demo's films into a file."""
     with films_paths() as tables:
         load = [sys.executable, "-m", "bfsql", "load", *map(str, tables), "--path", str(graph)]
+        load += ["--title", TITLE, "--description", DESCRIPTION]
         subprocess.run(load, check=True, capture_output=True)
 
 
