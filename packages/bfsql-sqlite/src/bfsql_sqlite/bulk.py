@@ -196,9 +196,9 @@ class _Load:
             self._old.read()
             self.tables = self._old.tables
             time_keys = self.options.time_keys or self._old.time_keys
-            how, (title, text) = self.options, self._old.about
-            texts = {"title": how.title or title, "description": how.description or text}
-            self.options = replace(how, time_keys=time_keys, **texts)
+            title, text = self._old.about
+            title, text = self.options.title or title, self.options.description or text
+            self.options = replace(self.options, time_keys=time_keys, title=title, description=text)
             self._old.remove(self.options, self._report)
         # Each table of DuckDB takes memory to merge.
         if not isinstance(records, RefusalFilter) or not 0 < len(records.sources) <= 300:
