@@ -19,6 +19,7 @@ from typing import Any, TypeAlias
 from bfsql import plugins, settings, tools
 from bfsql.abc import GraphDbInterface
 from bfsql.answers import Answer
+from bfsql.answers.clean import clean_text
 from bfsql.cache import MAX_RECORDS, Breaker, CachedGraphDb, CircuitBreakerBackend
 from bfsql.call import MAX_EDGES, MAX_NODES, Caller, start_optional
 from bfsql.errors import BfsqlError, CircuitOpen, StoreError, StoreUnavailable
@@ -242,7 +243,7 @@ async def open_graph(
         observers=watching,
     )
     try:
-        title = one_line(title or opened.title)
+        title = one_line(clean_text(title or opened.title))
         text = graph_description or opened.description
         if not text.startswith(title):
             text = ": ".join(filter(None, (title, text)))
