@@ -11,10 +11,12 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import expect
+from playwright.async_api import Browser, expect
 
 from bfsql.cli.demo import films_paths
+from bfsql_test_support.browser import animation
 from bfsql_test_support.browser.chromium import Visit
+from bfsql_test_support.browser.screenshots import IMAGES, load_films
 from bfsql_test_support.servers.serve_process import Served, exploring
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -122,7 +124,7 @@ async def test_films_of_a_decade_with_their_directors_by_keyboard(
     await tab.tab_to(page.get_by_role("button", name="→ directed by Person"), "Enter")
     await expect(page.locator(".status")).to_contain_text("43 edges")
     await tab.tab_to(page.get_by_role("button", name="Edges (43)"), "Enter")
-    await tab.tab_to(page.get_by_role("button", name="DIRECTED", exact=True).first, "Enter")
+    await tab.tab_to(page.get_by_role("button", name="directed", exact=True).first, "Enter")
     panel = page.get_by_role("complementary", name="What is selected")
     await expect(panel.get_by_text("directed", exact=True)).to_be_visible()
     await tab.tab_to(page.locator("summary").filter(has_text="Options"), "Enter")
@@ -173,3 +175,29 @@ async def test_a_session_is_followed_while_it_is_recorded(
     await expect(counter).to_have_text("1 of 1")
     append_call(recording)
     await expect(counter).to_have_text("2 of 2")
+
+
+async def test_the_animation_of_the_readme_shows_the_page_of_today(
+    browser: Browser, tmp_path: Path
+) -> None:
+    load_films(tmp_path / "films.db")
+    with exploring(str(tmp_path / "films.db")) as served:
+        found = [frame async for frame in animation.frames(browser, served.url, "light")]
+    known = (IMAGES / "question.sha256").read_text("utf-8").strip()
+    assert animation.digest(found) == known, "It is stale. Make it again: nox -s screenshots"
+    assert 4_500 <= sum(frame.milliseconds for frame in found) <= 5_500
+    assert "Steven Spielberg 5" in found[-1].text
+
+
+async def test_connections_are_sentences_that_lead_to_their_records(
+    tab: Visit, films: Served
+) -> None:
+    page = await tab.open(films.url, view="walk", seeds="Tom Hanks", to="Meg Ryan")
+    acted = {(row["subject"], row["object"]) for row in roles() if row["predicate"] == "ACTED_IN"}
+    both = [film for person, film in acted if person == HANKS and ("Person:MegRyan", film) in acted]
+    sentences = page.get_by_role("listitem").filter(has_text="Tom Hanks acted in")
+    await expect(sentences).to_have_count(len(both))
+    first = sentences.first.get_by_role("button", name="Meg Ryan acted in")
+    await first.click()
+    panel = page.get_by_role("complementary", name="What is selected")
+    await expect(panel).to_contain_text("Record")

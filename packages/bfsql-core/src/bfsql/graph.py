@@ -19,9 +19,11 @@ from typing import Any, TypeAlias
 from bfsql import plugins, settings, tools
 from bfsql.abc import GraphDbInterface
 from bfsql.answers import Answer
+from bfsql.answers.clean import clean_text
 from bfsql.cache import MAX_RECORDS, Breaker, CachedGraphDb, CircuitBreakerBackend
 from bfsql.call import MAX_EDGES, MAX_NODES, Caller, start_optional
 from bfsql.errors import BfsqlError, CircuitOpen, StoreError, StoreUnavailable
+from bfsql.masking import one_line
 from bfsql.models import Outline
 from bfsql.observer import NO_OBSERVERS, Observer, Observers
 from bfsql.plugins import NO_HOOKS, Hooks
@@ -56,6 +58,7 @@ class Graph:
         description: The operator's description of the graph.
         limits: The limits of one call.
         schema: The vocabulary, if it was known at startup.
+        title: The graph's name for people; empty if nobody gave one.
         hooks: The hook plugins of the six operations; `db` itself is not redacted.
         observers: Notified of every call.
         breaker: Tracks whether the store answers; None if this is not monitored.
@@ -76,11 +79,13 @@ class Graph:
         limits: Limits,
         schema: Schema | None,
         *,
+        title: str = "",
         hooks: Hooks = NO_HOOKS,
         observers: Observers = NO_OBSERVERS,
         breaker: Breaker | None = None,
     ) -> None:
         self.db = db
+        self.title = title
         self.breaker = breaker
         self.schema = schema
         self.description = description
@@ -188,6 +193,7 @@ async def open_graph(
     backend: Backend = "sqlite",
     /,
     *,
+    title: str | None = None,
     graph_description: str | None = None,
     limits: Limits | None = None,
     cache_records: int = MAX_RECORDS,
@@ -203,7 +209,8 @@ async def open_graph(
     Args:
         backend: A plugin's name, a backend class or factory, or an open backend,
             which stays open when the context ends.
-        graph_description: The description of the graph that the model reads.
+        title: Name of the graph for people; None for that of the store, if it keeps one.
+        graph_description: The description of the graph that the model reads; None likewise.
         limits: The limits of one call; generous by default.
         cache_records: Maximum number of records in the cache.
         cache_ttl: Seconds for which a cached answer is valid; None for no expiry.
@@ -236,11 +243,16 @@ async def open_graph(
         observers=watching,
     )
     try:
+        title = one_line(clean_text(title or opened.title))
+        text = graph_description or opened.description
+        if not text.startswith(title):
+            text = ": ".join(filter(None, (title, text)))
         graph = Graph(
             db,
-            graph_description or NO_DESCRIPTION,
+            text or NO_DESCRIPTION,
             limits,
             None,
+            title=title,
             hooks=chosen,
             observers=watching,
             breaker=breaker,

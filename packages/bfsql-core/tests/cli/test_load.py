@@ -1,5 +1,6 @@
 """`bfsql load`: its summary, and that a failed load damages nothing."""
 
+import asyncio
 import json
 import re
 import signal
@@ -10,9 +11,11 @@ from dataclasses import fields, replace
 
 import pytest
 
+import bfsql
 from bfsql.cli.account import account
 from bfsql.cli.load import load as load_command
 from bfsql.errors import ConfigurationError, SourceError
+from bfsql.graph import NO_DESCRIPTION
 from bfsql.loading import EVERY, RefusalFilter, load
 from bfsql.loading.intake import MAX_REFUSALS
 from bfsql.models import EdgeRecord, GraphRecord, LoadReport, NodeRecord, Refusal
@@ -134,6 +137,28 @@ def test_every_edge_has_its_multiplicity_on_request_and_many_duplicates_propose_
         assert edge in tried.stdout
         assert 'a -p-> b {"multiplicity":2}' in tried.stdout
         assert ("--count-duplicates" in tried.stdout) == (not options)
+
+
+def test_a_graph_file_keeps_its_title_and_its_description(run, folder):
+    async def described(path="g.db", **settings):
+        async with bfsql.open_graph("sqlite", path=folder / path, **settings) as graph:
+            return graph.title, (await graph.describe_schema()).content["graph_description"]
+
+    texts = ["--title", "Films", "--description", "Of ours. Partly."]
+    load = ["load", "edges.csv", "--path", "g.db", "--backend", "sqlite"]
+    for options, found in (
+        ((), ("", NO_DESCRIPTION)),
+        (("--replace", *texts), ("Films", "Films: Of ours. Partly.")),
+        (("--append",), ("Films", "Films: Of ours. Partly.")),
+        (("--append", "--title", "More"), ("More", "More: Of ours. Partly.")),
+        (("--replace", "--title", "Films"), ("Films", "Films")),
+    ):
+        assert run(*load, *options).exit_code == 0
+        assert asyncio.run(described()) == found
+    assert asyncio.run(described(graph_description="Films of 1990")) == ("Films", "Films of 1990")
+    assert asyncio.run(described(title="T", graph_description="D")) == ("T", "T: D")
+    refused = run("load", "edges.csv", "--backend", "of_old", "--title", "Films")
+    assert "graph_description in bfsql.toml" in refused.stderr
 
 
 def test_a_dry_run_tells_why_nothing_would_be_loaded(run, folder):

@@ -63,6 +63,7 @@ class SqliteBackend(BatchGraphDb):
         self._pool = pool
         self._schema = schema
         self.time_keys = schema.time_keys
+        self.title, self.description = schema.about
         self._temporary = temporary
 
     @classmethod

@@ -91,6 +91,8 @@ def write_graph(
             making.graph.execute("INSERT INTO meta VALUES ('tables', ?)", (text,))
             text = json.dumps(astuple(graph.time_keys))
             making.graph.execute("INSERT INTO meta VALUES ('time_keys', ?)", (text,))
+            text = json.dumps([load.options.title, load.options.description])
+            making.graph.execute("INSERT INTO meta VALUES ('about', ?)", (text,))
             properties.write(making.graph)
             write_edges(
                 making.graph,
@@ -178,7 +180,7 @@ class _Load:
         self._folder = folder
         self._long = long
         self._stopped = stopped
-        self._options = options
+        self.options = options
         self._report = LoadReport()
         self._old: OldGraph | None = None
         self.names: list[tuple[str, Collection[str]]] = []
@@ -193,9 +195,11 @@ class _Load:
         if self._old is not None:
             self._old.read()
             self.tables = self._old.tables
-            time_keys = self._options.time_keys or self._old.time_keys
-            self._options = replace(self._options, time_keys=time_keys)
-            self._old.remove(self._options, self._report)
+            time_keys = self.options.time_keys or self._old.time_keys
+            title, text = self._old.about
+            title, text = self.options.title or title, self.options.description or text
+            self.options = replace(self.options, time_keys=time_keys, title=title, description=text)
+            self._old.remove(self.options, self._report)
         # Each table of DuckDB takes memory to merge.
         if not isinstance(records, RefusalFilter) or not 0 < len(records.sources) <= 300:
             graph = self._numbered([self._records("record", records)])
@@ -224,7 +228,7 @@ class _Load:
     def _records(self, name: str, records: Iterable[GraphRecord]) -> RecordTables:
         """Records that are made one by one."""
         tables = RecordTables(name, self._connection, self._long)
-        tables.fill(records, self._report, self._stopped, strict=self._options.strict)
+        tables.fill(records, self._report, self._stopped, strict=self.options.strict)
         return tables
 
     def _in_bulk(self, number: int, source: Source, records: RefusalFilter) -> BulkTable | None:
@@ -259,8 +263,8 @@ class _Load:
         self, tables: Sequence[BulkTable | RecordTables], sources: Sequence[Source] = ()
     ) -> BulkGraph:
         """The graph of tables, perhaps of some sources, after the graph to append to."""
-        if self._options.progress:
-            self._options.progress("merging", None)
+        if self.options.progress:
+            self.options.progress("merging", None)
         nodes = [one for table in tables for one in table.nodes if one.count]
         edges = [one for table in tables for one in table.edges if one.count]
         evidence = [one for table in tables for one in table.evidence if one.count]
@@ -270,7 +274,7 @@ class _Load:
             for one in keys_of_names(source.account, table.types)
         ]
         if self._old is not None:
-            self._old.rename_untyped(self._options, nodes)
+            self._old.rename_untyped(self.options, nodes)
             nodes, edges = [self._old.nodes, *nodes], [self._old.edges, *edges]
             self.names += [(key, (kind,)) for kind, key in self._old.name_keys]
         graph = BulkGraph(
@@ -279,7 +283,7 @@ class _Load:
             edges,
             evidence,
             long=self._long,
-            options=self._options,
+            options=self.options,
             report=self._report,
         )
         graph.number()

@@ -58,6 +58,8 @@ class Schema(NamedTuple):
     properties: Properties
     name_keys: NameKeys
     time_keys: TimeKeys
+    about: tuple[str, str]
+    """Title and description."""
     periods: Sequence[tuple[str, Metadata]]
     """What the numbers of periods mean, as a judge reads it; empty without a mapping."""
     memo: dict[int, Any]
@@ -75,6 +77,7 @@ class Schema(NamedTuple):
         keys = (
             NameKeys(*queries.name_keys(reader)),
             queries.time_keys(reader),
+            queries.title_and_description(reader),
             [("", {PERIODS: texts}) for texts in queries.periods(reader)],
         )
         return cls(types, predicates, numbers, edges, Properties.of(reader), *keys, {})

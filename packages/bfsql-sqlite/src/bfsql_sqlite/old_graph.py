@@ -23,7 +23,7 @@ from bfsql_sqlite.connection import BROKEN, read_only, reason
 from bfsql_sqlite.duckdb_tables import LongTexts, NodeRows, TextTable, insert, number
 from bfsql_sqlite.graph_file import CHECK_EVERY
 from bfsql_sqlite.packed_arrays import cut
-from bfsql_sqlite.queries import name_keys, tables, time_keys
+from bfsql_sqlite.queries import name_keys, tables, time_keys, title_and_description
 from bfsql_sqlite.target import Target
 
 BATCH = 100_000
@@ -111,6 +111,7 @@ class OldGraph:
         self.name_keys: list[tuple[str, str]] = []
         self.tables: list[tuple[str, ...]] = []
         self.time_keys = NO_TIME_KEYS
+        self.about = ("", "")
         self._untyped = ""
         self._target = target
         self._connection = connection
@@ -135,7 +136,7 @@ class OldGraph:
                 untyped = "SELECT value FROM meta WHERE key = 'default_type'"
                 (self._untyped,) = old.execute(untyped).fetchone() or (UNTYPED,)
                 self.name_keys, self.time_keys = name_keys(old)[0], time_keys(old)
-                self.tables = tables(old)
+                self.tables, self.about = tables(old), title_and_description(old)
                 nodes = old.execute(_NODES)
                 self.nodes.fill((id_, name, self._shortened(text)) for id_, name, text in nodes)
                 self._ids.fill(old.execute("SELECT id FROM node ORDER BY n"))

@@ -146,6 +146,13 @@ def tables(reader: sqlite3.Connection) -> list[tuple[str, ...]]:
     return [tuple(map(str, row)) for row in json.loads(text)]
 
 
+def title_and_description(reader: sqlite3.Connection) -> tuple[str, str]:
+    """What a load says of the graph, each empty if it says nothing."""
+    (text,) = reader.execute("SELECT value FROM meta WHERE key = 'about'").fetchone() or ("[]",)
+    title, description = from_json(text) or ("", "")
+    return str(title), str(description)
+
+
 def time_keys(reader: sqlite3.Connection) -> TimeKeys:
     """The properties that say when facts hold, as `bulk.write_graph` writes them."""
     found = reader.execute("SELECT value FROM meta WHERE key = 'time_keys'").fetchone()

@@ -106,6 +106,7 @@ class ForwardingBackend(GraphDbInterface):
     def __init__(self, inner: GraphDbInterface) -> None:
         self._inner = normalized(inner)
         self.time_keys = inner.time_keys
+        self.title, self.description = inner.title, inner.description
 
     @cached_property
     def _abilities(self) -> Abilities:

@@ -133,6 +133,10 @@ class GraphDbInterface(ABC):
 
     time_keys: TimeKeys = NO_TIME_KEYS
     """The properties that say when facts hold; set by whoever opens the backend, from settings."""
+    title: str = ""
+    """Name of the graph for people, if the store keeps one."""
+    description: str = ""
+    """What the graph contains and where it comes from, if the store keeps that."""
 
     # --- methods with a default ----------------------------------------------
 

@@ -79,15 +79,17 @@ def _keep(stack: ExitStack, path: Path) -> None:
 def _write(archive: ZipFile, configuration: Configuration, name: str) -> None:
     """Write the manifest, what uv needs, and the graph's file if it has one."""
 
-    async def tools() -> list[dict[str, str]]:
+    async def described() -> tuple[str, list[dict[str, str]]]:
         async with opened(configuration) as graph:
-            return [{"name": t.name, "description": t.description} for t in await graph.listed()]
+            tools = await graph.listed()
+            found = [{"name": tool.name, "description": tool.description} for tool in tools]
+            return graph.description, found
 
     arguments, environment, asked = _settings(configuration)
-    about = configuration.server.settings.graph_description or f"The knowledge graph {name}."
+    about, tools = asyncio.run(described())
     manifest = json.loads((_TEMPLATE / "manifest.json").read_text("utf-8"))
     manifest |= {"name": slug(name), "display_name": name, "version": __version__}
-    manifest |= {"description": one_line(about), "tools": asyncio.run(tools())}
+    manifest |= {"description": one_line(about), "tools": tools}
     manifest |= {"_meta": {"bfsql": {"arguments": arguments}}, "user_config": asked}
     manifest["server"]["mcp_config"]["env"] = environment
     archive.writestr("manifest.json", json.dumps(manifest, indent=2, ensure_ascii=False))

@@ -427,6 +427,7 @@ def opened(
     return open_graph(
         backend
         or (lambda: open_backend(choice.backend, choice.plugin, configuration.backend.settings)),
+        title=settings.title,
         graph_description=settings.graph_description,
         limits=replace(limits, account=memory),
         cache_records=settings.cache_records,

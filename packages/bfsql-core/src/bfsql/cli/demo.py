@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from bfsql.plugins import BackendPlugin
     from bfsql.settings import BackendSettings
 
+TITLE = "Films and people"
 DESCRIPTION = (
     "Films from 1976 to 2019, and who acted in them, directed, wrote and scored them. Casts are "
     "partial. Predicates run from person to film, HAS_GENRE from film to genre."
@@ -209,7 +210,12 @@ async def _load(path: Path) -> bool:
     settings = resolve(plugin.settings, options={"path": path}).settings
     with films_paths() as files:
         try:
-            await load(plugin, settings, files, how=LoadOptions(strict=True))
+            await load(
+                plugin,
+                settings,
+                files,
+                how=LoadOptions(strict=True, title=TITLE, description=DESCRIPTION),
+            )
         except LoadRefused as refused:
             if await _holds(plugin, settings, list(read_all(files))):
                 return False
@@ -247,7 +253,6 @@ async def _session(console: Console, path: Path, *, as_json: bool) -> None:
     from bfsql.answers import Answer
 
     program, *arguments = _serve(path)
-    arguments += ["--graph-description", DESCRIPTION]
     async with Client(StdioServerParameters(command=program, args=arguments)) as client:
         [description] = [
             tool.description or ""

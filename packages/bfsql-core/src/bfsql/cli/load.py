@@ -34,7 +34,7 @@ from bfsql.sources.reading_file import is_reading, read_reading, write_reading
 
 _FLAGS = (
     *("replace", "append", "no_backup", "no_create_nodes", "dry_run", "allow_refused", "strict"),
-    *("guess", "write", "count_duplicates"),
+    *("guess", "write", "count_duplicates", "title", "description"),
 )
 
 _OF_FILE = "[FILE=]TEXT"
@@ -135,6 +135,13 @@ def _given_twice(option: str, count: int, cure: str = "") -> click.UsageError:
     is_flag=True,
     help="Give every edge its multiplicity, the number of records that were merged.",
 )
+@click.option("--title", default="", help="Name of the graph for people, kept in the graph file.")
+@click.option(
+    "--description",
+    default="",
+    metavar="TEXT",
+    help="What the graph contains and where it comes from, kept likewise; models read it.",
+)
 @click.option("--strict", is_flag=True, help="Stop at the first line that cannot be used.")
 @click.option("--format", metavar="NAME", help=f"Format of all sources: {', '.join(FORMATS)}.")
 @click.option(
@@ -212,6 +219,11 @@ def load(configuration: Configuration, source: tuple[str, ...], **options: Any) 
     sources, removals = _paths(source), _paths(options.pop("remove"))
     _check(flags, sources, removals)
     target = _check_target(configuration, sources)
+    if target is None and (flags["title"] or flags["description"]):
+        raise ConfigurationError(
+            "--title and --description are kept in a graph file, and this store is none. Set title "
+            "and graph_description in bfsql.toml, with which the graph is served."
+        )
     tables = [
         t for one in sources for t in (read_reading(one).sources if is_reading(one) else [one])
     ]
@@ -265,7 +277,7 @@ def _paths(texts: Sequence[str]) -> list[Path]:
     return [Path(text) for text in texts]
 
 
-def _check(flags: Mapping[str, bool], sources: Sequence[Path], removals: Sequence[Path]) -> None:
+def _check(flags: Mapping[str, Any], sources: Sequence[Path], removals: Sequence[Path]) -> None:
     """Make sure that there is something to do and that no two options contradict each other."""
     if not sources and not removals:
         raise click.UsageError("Missing argument 'SOURCE...'.", click.get_current_context())
@@ -331,7 +343,7 @@ def _write(
     click.echo(f"The reading is kept in {file}: bfsql load {file} --replace")
 
 
-def _how(flags: Mapping[str, bool], default_type: str, *, removing: bool) -> LoadOptions:
+def _how(flags: Mapping[str, Any], default_type: str, *, removing: bool) -> LoadOptions:
     """The options for the loader."""
     mode = LoadMode.NEW
     if flags["replace"]:
@@ -345,6 +357,8 @@ def _how(flags: Mapping[str, bool], default_type: str, *, removing: bool) -> Loa
         require_nodes=True,
         count_duplicates=flags["count_duplicates"],
         strict=flags["strict"],
+        title=flags["title"],
+        description=flags["description"],
         backup=not flags["no_backup"],
     )
 

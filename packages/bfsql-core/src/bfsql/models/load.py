@@ -69,6 +69,10 @@ class LoadOptions:
     """Called now and then."""
     time_keys: TimeKeys = NO_TIME_KEYS
     """The properties that say when facts hold."""
+    title: str = ""
+    """Name of the graph for people, which a graph file keeps; with `APPEND`, empty for the old."""
+    description: str = ""
+    """What the graph contains and where it comes from; likewise."""
     possible_ids: frozenset[str] = frozenset()
     """Texts; the report has those that are ids of nodes in `actual_ids`."""
 

@@ -348,8 +348,7 @@ def _caller(ctx: _Context) -> Caller | None:
 
 def server_of(live: LiveGraph) -> BfsqlServer:
     """A server over a graph that the caller has opened and will close."""
-    name, title = live.name or NAME, live.settings.title or live.name or "BFS-QL"
-    return BfsqlServer(lambda: nullcontext(live), name, title)
+    return BfsqlServer(lambda: nullcontext(live), live.name or NAME, live.title or "BFS-QL")
 
 
 def application(

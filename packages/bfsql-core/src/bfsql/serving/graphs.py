@@ -106,10 +106,7 @@ def _directory(lives: LiveGraphs) -> ASGIApp:
 
     async def names_of_all(request: Request) -> Response:
         known = [lives[name] for name in usable_graphs(lives, verified_token(request.scope))]
-        found = [
-            {"name": one.name, "title": one.settings.title or one.name, "open": one.is_open}
-            for one in known
-        ]
+        found = [{"name": one.name, "title": one.title, "open": one.is_open} for one in known]
         return JSONResponse({"graphs": found}, headers={"Cache-Control": "no-store"})
 
     async def nothing(request: Request, _: Exception | None = None) -> Response:

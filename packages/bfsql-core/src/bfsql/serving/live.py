@@ -131,6 +131,11 @@ class LiveGraph:
         """The graph that is open now, which may be closed at any time."""
         return self._opened.graph
 
+    @property
+    def title(self) -> str:
+        """The graph's name for people: of the settings, of its store, or among several."""
+        return self.settings.title or self.current.title or self.name
+
     @asynccontextmanager
     async def call(
         self, request: HttpRequest | None = None, caller: Caller | None = None

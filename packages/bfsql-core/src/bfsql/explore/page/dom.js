@@ -1,22 +1,11 @@
 // @ts-check
-/**
- * Creates elements from text. Content from a graph is set as text and never parsed as markup.
- */
+/** Creates elements from text. Content from a graph is set as text and never parsed as markup. */
 
 const SVG = "http://www.w3.org/2000/svg";
 const SVG_TAGS = new Set(["svg", "path", "circle", "rect", "line", "g", "text"]);
 
-/**
- * Create an element.
- *
- * Properties that are functions become listeners (`onclick`), true becomes an empty attribute,
- * and false, null and undefined are left out. Children are elements, texts, or lists of these.
- *
- * @param {string} tag
- * @param {Record<string, any> | null} [props]
- * @param {...any} children
- * @returns {any}
- */
+/** Create an element. Properties that are functions become listeners (`onclick`), true becomes an empty attribute, and false, null and undefined are left out. Children
+ * are elements, texts, or lists of these. @param {string} tag @param {Record<string, any> | null} [props] @param {...any} children @returns {any} */
 export function h(tag, props = null, ...children) {
   /** @type {any} */
   const element = SVG_TAGS.has(tag)
@@ -40,13 +29,8 @@ export function icon(path) {
     h("path", { d: path, fill: "none", stroke: "currentColor", "stroke-width": 1.6, "stroke-linecap": "round" }));
 }
 
-/**
- * A text from the graph: isolated from the direction of the surrounding text, and clamped by the
- * stylesheet; the full text is its title.
- *
- * @param {string} text
- * @param {string} [className]
- */
+/** A text from the graph: isolated from the direction of the surrounding text, and clamped by the stylesheet; the full text is its title. @param {string} text @param
+ * {string} [className] */
 export function name(text, className = "name") {
   return h("bdi", { class: className, dir: "auto", title: text.length > 24 ? text : null }, text);
 }

@@ -1,7 +1,5 @@
 // @ts-check
-/**
- * The graph on the page: answers merged into nodes and edges.
- */
+/** The graph on the page: answers merged into nodes and edges. */
 
 /**
  * @typedef {object} Node
@@ -123,15 +121,8 @@ export function nameIn(metadata) {
   return typeof value === "string" && value.trim() ? value : null;
 }
 
-/**
- * The parts of a relation of `describe_schema` (`"Trial -studies-> Disease (2087)"`); from a sample
- * without a number.
- *
- * Names may contain blanks and arrows, so the types and predicates of the schema decide.
- *
- * @param {string} text
- * @param {{entity_types: string[], predicates: string[]}} schema
- */
+/** The parts of a relation of `describe_schema` (`"Trial -studies-> Disease (2087)"`); from a sample without a number. Names may contain blanks and arrows, so the types
+ * and predicates of the schema decide. @param {string} text @param {{entity_types: string[], predicates: string[]}} schema */
 export function relationOf(text, schema) {
   const [, triple, number] = /^(.*) \(([\d,]+)\)$/s.exec(text) ?? [];
   const relation = triple && ends(triple, schema);

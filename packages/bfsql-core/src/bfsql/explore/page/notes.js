@@ -21,6 +21,8 @@ const KINDS = [
   [/^fields: edges have: (.*)\.$/, (keys) => ({ text: `The edges also have: ${keys}.`, button: "Show whole records", act: () => set({ details: "all" }) })],
   [/^facets: "(.*)" shows (\d+) of (\d+) values; "(.*)" shows (?:all|more)\.$/, (key, shown, n, more) => ({
     text: `“${key}” has ${number(n)} different values; the ${number(shown)} most frequent are shown.`, button: "Show more values", act: () => moreValues(key, more) })],
+  [/^k=(\d+) is the smallest radius/, (k) => ({ text: `They meet within ${plural(Number(k), "hop")}.` })],
+  [/^relations: the (\d+) most frequent of (\d+);/, (shown, total) => ({ text: `The ${number(shown)} most frequent of ${number(total)} relations between types are shown.` })],
   [/^max_tokens: reduced to (\d+)/, (most) => ({ text: `This server gives at most ${number(most)} tokens in one answer.` })],
   [/^(.*) left without metadata by (.*)\. For nodes use/, (what, bound) => ({ text: `${what} left without properties by ${bound}. Show fewer nodes, or names alone.` })],
   [/^(\d+) edges? joins? this page to earlier ones/, (n) => ({ text: `${plural(Number(n), "edge")} to nodes of earlier pages are not shown.` })],

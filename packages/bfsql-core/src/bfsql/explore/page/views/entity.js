@@ -8,7 +8,7 @@ import { schemaOrNull } from "../schema.js";
 import { href } from "../state.js";
 import { show } from "../shown.js";
 import { relationsOf } from "./hub.js";
-import { stepWords } from "../words.js";
+import { predicateWords, stepWords } from "../words.js";
 import { failure, notesList, typeName } from "./parts.js";
 
 const OWN = new Set(["id", "entity_type", "notes", "edges", "provenance", "name"]);
@@ -140,7 +140,7 @@ function evidenceItem({ subject, predicate, object, document_id: source, section
   const end = (/** @type {string} */ id) => link(href({ view: "entity", id }), null, name(names.get(id) ?? id));
   const document = source && (isWebAddress(source) ? link(source, null, name(source)) : names.has(source) ? end(source) : name(source, "id"));
   return h("li", null,
-    h("p", { class: "triple" }, subject && end(subject), predicate && name(predicate, "predicate"), object && end(object)),
+    h("p", { class: "triple" }, subject && end(subject), predicate && h("span", { title: `-${predicate}->` }, name(predicateWords(predicate))), object && end(object)),
     text && h("blockquote", { dir: "auto" }, text),
     h("p", { class: "source muted" }, document, section && name(section), typeof confidence === "number" && h("span", null, `confidence ${confidence}`)));
 }

@@ -4,6 +4,7 @@
 import { count, h, link, name } from "../dom.js";
 import { nextOffset } from "../notes.js";
 import { href, set } from "../state.js";
+import { relationWords, stepWords } from "../words.js";
 import { mark } from "./parts.js";
 
 /** The number of rows that are made at once. */
@@ -16,10 +17,10 @@ export function rowTable({ walks }, graph, { path, offset }) {
   const heads = Array.from({ length: width }, (_, at) => (!at ? "Start" : width === path.length + 1 ? path[at - 1] : `Step ${at}`));
   const { body, more } = longBody(walks, ({ nodes, edges = [] }, nth) =>
     h("tr", null, h("td", { class: "number muted" }, count(offset + nth + 1)),
-      heads.map((_, at) => h("td", null, at < nodes.length && [edges[at - 1] && h("span", { class: "muted" }, name(arrow(edges[at - 1]), "predicate")), nodeLink(nodes[at], graph)]))));
+      heads.map((_, at) => h("td", null, at < nodes.length && [edges[at - 1] && h("span", { class: "muted" }, name(words(edges[at - 1]))), nodeLink(nodes[at], graph)]))));
   return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table" },
     h("table", { class: width > 2 ? "rows wide" : "rows" },
-      h("thead", null, h("tr", null, h("th", { scope: "col", class: "number" }, "#"), heads.map((head) => h("th", { scope: "col" }, name(head))))),
+      h("thead", null, h("tr", null, h("th", { scope: "col", class: "number" }, "#"), heads.map((head) => h("th", { scope: "col", title: head }, name(stepWords(head)))))),
       body), more);
 }
 
@@ -43,9 +44,9 @@ function nodeLink(id, graph) {
   return h("span", { class: "type" }, mark(graph.node(id)?.type ?? ""), link(href({ view: "entity", id }), null, name(graph.nameOf(id))));
 }
 
-/** The predicate of a row as in a step: `>p` leaves, `<p` enters. @param {string} edge */
-function arrow(edge) {
-  return edge.startsWith(">") ? `-${edge.slice(1)}->` : edge.startsWith("<") ? `<-${edge.slice(1)}-` : edge;
+/** The predicate of a row in words: `>p` leaves, `<p` enters. @param {string} edge */
+function words(edge) {
+  return relationWords([edge.replace(/^[<>]/, "")], edge.startsWith("<") ? "in" : "out");
 }
 
 /** Buttons to the pages of an answer; null if there is one page. @param {any} answer @param {import("../state.js").State} state */

@@ -101,10 +101,10 @@ export function start(container) {
 
 /** A title and a line: the first words of the description before a colon or full stop, if they are few, or else the most frequent types. @param {Schema} known */
 function titleOf(known) {
-  const [, title, line] = /^([^.:]{2,40})[.:]\s+(?=\S)(.*)$/s.exec(known.description.trim()) ?? [];
+  const [, title, line] = /^([^.:]{2,40})(?:[.:]\s+(\S.*))?$/s.exec(known.description.trim()) ?? [];
   const types = ordered(known).slice(0, 3).map((type) => pluralOf(type.slice(0, 40)));
   const [last] = known.types.length > 3 ? ["more"] : types.splice(-1);
-  return title && title !== "A knowledge graph" ? [title, line] : [types.length ? `${types.join(", ")} and ${last}` : last ?? "An empty graph", known.description];
+  return title && title !== "A knowledge graph" ? [title, line ?? ""] : [types.length ? `${types.join(", ")} and ${last}` : last ?? "An empty graph", known.description];
 }
 
 /** The set of a type's entities. @param {string} type */

@@ -7,7 +7,9 @@ import { pickButton } from "../picked.js";
 import { fieldsOf, isAlone } from "../sets.js";
 import { href, set } from "../state.js";
 import { orderOf } from "../walking.js";
+import { predicateWords } from "../words.js";
 import { bars } from "./facets.js";
+import { sentences } from "./connections.js";
 import { typeName } from "./parts.js";
 import { longBody, rowTable } from "./rows.js";
 
@@ -27,6 +29,7 @@ export function table(container, how) {
   const rows = answer?.walks;
   /** @type {Record<string, () => any>} */
   const tables = {
+    ...(state.to?.length && graph.edges.length && { sentences: () => sentences(graph, how.onPick) }),
     ...(rows && { walks: () => rowTable(answer, graph, state) }),
     nodes: () => nodeTable(how),
     edges: () => edgeTable(how),
@@ -37,6 +40,7 @@ export function table(container, how) {
     h("button", { type: "button", "aria-pressed": String(key === tab), onclick: () => set({ tab: key, sort: "" }, { replace: true }) }, text);
   // A set alone has no edges, and its groups stand beside it.
   fill(container, answer && isAlone(state) && !graph.edges.length ? nodeTable(how) : [h("div", { class: "tabs", role: "group", "aria-label": "Table of" },
+    tables.sentences && button("sentences", "Sentences"),
     rows && button("walks", `Walks (${count(rows.length)})`),
     button("nodes", `Nodes (${count(graph.nodes.length)})`),
     button("edges", `Edges (${count(graph.edges.length)})`),
@@ -157,7 +161,7 @@ function edgeTable({ graph, state, hidden, onPick }) {
   /** @type {any[]} */
   const columns = [
     { key: "subject", title: "Subject", of: (/** @type {any} */ e) => nameKey(e.subject), cell: (/** @type {any} */ e) => end(e.subject) },
-    { key: "predicate", title: "Predicate", of: (/** @type {any} */ e) => e.predicate, cell: (/** @type {any} */ e) => h("td", null, onPick ? h("button", { type: "button", class: "sort", title: "Show its record and evidence", onclick: () => onPick(e.subject, e.object) }, name(e.predicate, "predicate")) : name(e.predicate, "predicate")) },
+    { key: "predicate", title: "Predicate", of: (/** @type {any} */ e) => e.predicate, cell: (/** @type {any} */ e) => h("td", null, onPick ? h("button", { type: "button", class: "sort", title: `Show record and evidence of -${e.predicate}->`, onclick: () => onPick(e.subject, e.object) }, name(predicateWords(e.predicate))) : name(predicateWords(e.predicate))) },
     { key: "object", title: "Object", of: (/** @type {any} */ e) => nameKey(e.object), cell: (/** @type {any} */ e) => end(e.object) },
   ];
   const rows = graph.edges.filter((e) => ![e.subject, e.object].some((id) => hidden.has(graph.node(id)?.type ?? "")));

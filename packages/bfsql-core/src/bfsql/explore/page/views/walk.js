@@ -219,7 +219,8 @@ async function seedHub(now, signal) {
 
 /** How much is shown, out of how much, and at what cost. @param {Walked} walked */
 function statusOf({ graph, calls }) {
-  const { node_count: nodes, edge_count: edges } = calls[0].answer;
+  const { node_count: nodes, edge_count: edges, walks } = calls[0].answer;
+  if (walks) return [h("strong", null, `${plural(walks.length, "walk")}, ${plural(nodes, "node")}`), h("span", { class: "cost" }, cost(calls))];
   const cut = calls.length === 1 && (nodes > graph.nodes.length || edges > graph.edges.length);
   return [
     h("strong", null, sizes(graph.nodes.length, graph.edges.length)),
