@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import SecretStr
 
-from bfsql import Graph, open_graph
+from bfsql import Graph, Limits, open_graph
 from bfsql.errors import ToolError
 from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, NodeRecord
@@ -209,6 +209,24 @@ async def test_at_in_a_file_that_keeps_the_mapping(tmp_path: Path, case: Case) -
         for tool, arguments in calls():
             asked = tool, {**arguments, "at": case.at}
             assert await answer(whole, *asked) == await answer(reference, *asked)
+
+
+async def test_every_store_counts_the_edges_at_the_nodes_of_the_answer(tmp_path: Path) -> None:
+    pairs = ["sa", "s-", "a-", "b-", "tu", "u1", "u2", "u3"]  # of which - is no node
+    nodes = [NodeRecord(one, "T") for one in "sabtu123"]
+    records = [*nodes, *(EdgeRecord(one, "p", other) for one, other in pairs)]
+    await load_graph(SqliteSettings(path=tmp_path / "a.db", **MAPPING), records)
+    limits, stored = Limits(max_nodes=4), MemoryBackend(records, KEYS)
+    async with (
+        open_graph("sqlite", path=tmp_path / "a.db", limits=limits) as in_file,
+        open_graph(stored, limits=limits) as in_memory,
+    ):
+        for graph in (in_file, in_memory, Graph(stored, "", limits, None)):
+            # A cache knows an edge of - after the first call; the ring of u exceeds the limit.
+            for seed, count in (("s", 3), ("b", 1), ("t", 1)):
+                arguments = {"seeds": [seed], "max_hops": 2, "at": "2012"}
+                line, _ = await answer(graph, "bfs_query", arguments)
+                assert line == f"2012; {count} of {count} edges have no dates and always hold"
 
 
 class Dated:
