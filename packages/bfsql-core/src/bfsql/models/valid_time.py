@@ -79,6 +79,23 @@ class TimeKeys:
         ends = [_text(names, owner, known) for names in (self.valid_from, self.valid_until)]
         return ["..".join(ends)] if any(ends) else []
 
+    def has_end(self, owner: str, known: Metadata) -> bool:
+        """Whether each period of a fact has an end that can be read."""
+        periods = [_period(text, included=False) for text in self.texts(owner, known)]
+        return bool(periods) and all(one.end != _ALWAYS.end for one in periods)
+
+    def ended(
+        self,
+        records: Iterable[tuple[tuple[str, str, str], Metadata]],
+        edge_counts: Mapping[tuple[str, str, str], int],
+    ) -> dict[tuple[str, str, str], int]:
+        """How many edges have an end, by relation; without relations that were not read whole."""
+        read, ended = Counter[tuple[str, str, str]](), Counter[tuple[str, str, str]]()
+        for relation, known in records if self else ():
+            read[relation] += 1
+            ended[relation] += self.has_end(relation[1], known)
+        return {one: ended[one] for one, number in read.items() if number == edge_counts.get(one)}
+
     def merge(self, predicate: str) -> EdgeMerge:
         """`merge_edges` for a predicate, which keeps the periods of records that differ in them."""
 

@@ -70,7 +70,7 @@ class ViewColumns(ForwardingIntegerGraph):
         self._db, self._judge = db, judge
         self._numbers, self._verdicts = dict[Verdict, int](), list[Verdict]()
         self._rings, self._edges = 0, list[Ring]()
-        """What was read of whole rings, with the number of the verdict beside that of the predicate."""
+        """What was read of whole rings, with numbers of verdicts beside those of predicates."""
         self._hidden = np.zeros(0, np.int8)
         """By handle: 1 of a hidden node, -1 of a visible one, 0 if it has not been judged."""
         self._by_code = np.zeros(0, np.int32)

@@ -133,7 +133,7 @@ export function nameIn(metadata) {
  * @param {{entity_types: string[], predicates: string[]}} schema
  */
 export function relationOf(text, schema) {
-  const [, triple, number] = /^(.*) \(([\d,]+)\)$/s.exec(text) ?? [];
+  const [, triple, number] = /^(.*) \(([\d,]+)(?:, \d+ with an end)?\)$/s.exec(text) ?? [];
   const relation = triple && ends(triple, schema);
   if (relation) return { ...relation, count: Number(number.replaceAll(",", "")) };
   const uncounted = ends(text, schema);
