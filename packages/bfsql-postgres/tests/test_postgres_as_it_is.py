@@ -181,8 +181,7 @@ async def test_a_column_of_ranges_has_both_dates(owner, opened, kind):
     rows = ", ".join(f"('a', 'b{n}', '{text}')" for n, text in enumerate(ranges))
     await owner.execute(
         f"""CREATE TABLE people (id text PRIMARY KEY, kind text);
-        INSERT INTO people VALUES ('a', 'P'), ('b0', 'P'), ('b1', 'P'), ('b2', 'P'), ('b3', 'P'),
-            ('b4', 'P');
+        INSERT INTO people SELECT unnest('{{a,b0,b1,b2,b3,b4}}'::text[]), 'P';
         CREATE TABLE terms (a text, b text, during {kind});
         INSERT INTO terms VALUES {rows}"""
     )
