@@ -68,7 +68,7 @@ describe_entity shows which properties an entity has.|A relation has an arrow: "
 No type or predicate … is known.|Raise max_tokens, or name|chains along these steps
 … (… of … values)|… of … (at least … bytes)
 … is sorted as text: … is neither a number nor an ISO date.
-The last … were|The last hit was|share a rare word with it
+The last … were|The last hit was|share a rare word with it|, … with an end
 """
 """Texts that are parts of sentences."""
 

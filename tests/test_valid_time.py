@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import SecretStr
 
-from bfsql import Graph, open_graph
+from bfsql import Graph, Limits, open_graph
 from bfsql.errors import ToolError
 from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, NodeRecord
@@ -211,6 +211,24 @@ async def test_at_in_a_file_that_keeps_the_mapping(tmp_path: Path, case: Case) -
             assert await answer(whole, *asked) == await answer(reference, *asked)
 
 
+async def test_every_store_counts_the_edges_at_the_nodes_of_the_answer(tmp_path: Path) -> None:
+    pairs = ["sa", "s-", "a-", "b-", "tu", "u1", "u2", "u3"]  # of which - is no node
+    nodes = [NodeRecord(one, "T") for one in "sabtu123"]
+    records = [*nodes, *(EdgeRecord(one, "p", other) for one, other in pairs)]
+    await load_graph(SqliteSettings(path=tmp_path / "a.db", **MAPPING), records)
+    limits, stored = Limits(max_nodes=4), MemoryBackend(records, KEYS)
+    async with (
+        open_graph("sqlite", path=tmp_path / "a.db", limits=limits) as in_file,
+        open_graph(stored, limits=limits) as in_memory,
+    ):
+        for graph in (in_file, in_memory, Graph(stored, "", limits, None)):
+            # A cache knows an edge of - after the first call; the ring of u exceeds the limit.
+            for seed, count in (("s", 3), ("b", 1), ("t", 1)):
+                arguments = {"seeds": [seed], "max_hops": 2, "at": "2012"}
+                line, _ = await answer(graph, "bfs_query", arguments)
+                assert line == f"2012; {count} of {count} edges have no dates and always hold"
+
+
 class Dated:
     """A larger graph with dates, one record an edge, whose edges all have two nodes."""
 
@@ -263,32 +281,69 @@ TERMS: list[GraphRecord] = [
 MAPPING: dict[str, Any] = {"valid_from": ["since"], "valid_until": ["until"]}
 
 
+@asynccontextmanager
+async def loaded(
+    store: str, records: list[GraphRecord], request: pytest.FixtureRequest
+) -> AsyncIterator[Graph]:
+    """A graph that was loaded with `MAPPING`."""
+    if store == "memory":
+        async with open_graph(MemoryBackend(records, TimeKeys(*MAPPING.values()))) as graph:
+            yield graph
+        return
+    server, where = request.getfixturevalue("tmp_path" if store == "sqlite" else store), MAPPING
+    async with AsyncExitStack() as stack:
+        if store == "sqlite":
+            where = {"path": server / "a.db"}
+            await load_graph(SqliteSettings(**where, **MAPPING), records)
+        elif store == "postgres":
+            database = await stack.enter_async_context(server.database())
+            dsn = SecretStr(database.owner_url)
+            await load_postgres(PostgresSettings(dsn=dsn, **MAPPING), records)
+            where = {"dsn": database.reader_url, **MAPPING}
+        elif store == "neo4j_server":
+            store, where = "neo4j", {"uri": server.uri, **MAPPING}
+            await load_neo4j(Neo4jSettings(**where), records)
+        else:
+            server.clear()
+            store, where = "sparql", {"endpoint": server.query_url, **MAPPING}
+            update = {"update_endpoint": server.update_url}
+            await load_sparql(SparqlSettings(**where, **update), records)
+        yield await stack.enter_async_context(open_graph(store, **where))
+
+
 @pytest.mark.parametrize("store", ["neo4j_server", "oxigraph", "postgres"])
 async def test_an_edge_of_several_records_has_their_periods_on_a_server(
     store: str, request: pytest.FixtureRequest
 ) -> None:
-    server = request.getfixturevalue(store)
-    if store == "postgres":
-        async with server.database() as database:
-            dsn = SecretStr(database.owner_url)
-            await load_postgres(PostgresSettings(dsn=dsn, **MAPPING), TERMS)
-            await assert_periods("postgres", dsn=database.reader_url)
-    elif store == "neo4j_server":
-        await load_neo4j(Neo4jSettings(uri=server.uri, **MAPPING), TERMS)
-        await assert_periods("neo4j", uri=server.uri)
-    else:
-        server.clear()
-        there = {"endpoint": server.query_url, "update_endpoint": server.update_url}
-        await load_sparql(SparqlSettings(**there, **MAPPING), TERMS)
-        await assert_periods("sparql", endpoint=server.query_url)
-
-
-async def assert_periods(backend: str, **where: Any) -> None:
-    """The edge of `TERMS` holds in both of its periods, and not between them."""
-    async with open_graph(backend, **where, **MAPPING) as graph:
+    async with loaded(store, TERMS, request) as graph:
         for at, number in (("2009", 1), ("2013", 0), ("2017", 1)):
             found = await graph.bfs_query("p1", 1, at=at)
             assert found.content["edge_count"] == number, (at, found.text)
+
+
+@pytest.mark.parametrize("store", ["memory", "sqlite", "postgres", "neo4j_server", "oxigraph"])
+async def test_the_schema_says_how_many_edges_end(
+    store: str, request: pytest.FixtureRequest
+) -> None:
+    edges = [
+        EdgeRecord("a", "p", "b", {"since": "2001", "until": "2005"}),
+        EdgeRecord("b", "p", "c", {"since": "2001", "until": "soon"}),
+        *(EdgeRecord("c", "p", "a", one) for one in ({"until": "2001"}, {"since": "2003"})),
+        EdgeRecord("a", "p", "u", {"until": "2090"}),
+        EdgeRecord("a", "q", "c", {"since": "2005"}),
+        EdgeRecord("a", "q", "gone", {"until": "2005"}),
+    ]
+    nodes = [NodeRecord(one, "U" if one == "u" else "T", {"name": one}) for one in "abcu"]
+    counts = ("(3, 1 with an end)", "(1, 1 with an end)", "(1, 0 with an end)")
+    texts = ["T -p-> T", "T -p-> U", "T -q-> T"]
+    async with loaded(store, [*nodes, *edges], request) as graph:
+        found = (await graph.describe_schema()).content["relations"]
+    assert found == [f"{text} {count}" for text, count in zip(texts, counts, strict=True)]
+    if store == "sqlite":  # another mapping than that of the file, for which nothing was counted
+        path = request.getfixturevalue("tmp_path") / "a.db"
+        async with open_graph(store, path=path, valid_until=["other"]) as graph:
+            found = (await graph.describe_schema()).content["relations"]
+        assert found == [f"{text} ({n})" for text, n in zip(texts, (3, 1, 1), strict=True)]
 
 
 class Unmerged(MemoryBackend):

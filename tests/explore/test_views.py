@@ -125,6 +125,31 @@ async def test_a_path_is_typed_with_suggestions_and_its_errors_are_shown_at_the_
     await expect(status(page)).to_contain_text("3 nodes, 2 edges")
 
 
+async def test_a_date_is_for_walks_records_and_what_is_common(tab: Visit, folder: Path) -> None:
+    path, dates = folder / "dated.db", {"valid_from": ["since"], "valid_until": ["until"]}
+    held = {"hanks": {"until": "2010"}, "ryan": {"since": "2005"}}
+    nodes = [*(NodeRecord(one, "Person") for one in held), NodeRecord("big", "Movie")]
+    edges = [EdgeRecord(one, "ACTED_IN", "big", when) for one, when in held.items()]
+    await load_graph(SqliteSettings(path=path, **dates), [*nodes, *edges])
+    with exploring(str(path)) as served:
+        page = await tab.open(served.url, view="walk", seeds="*:*", at="2007")
+        await expect(status(page)).to_contain_text("3 nodes, 2 edges")
+        page = await tab.open(served.url, view="entity", id="big")
+        acted = page.locator("summary", has_text="acted in")
+        await expect(acted).to_contain_text("2")
+        await page.get_by_label("Only what held at").fill("2012")
+        await page.keyboard.press("Enter")
+        await expect(page).to_have_url(re.compile("at=2012"))
+        await expect(acted).to_contain_text("1")
+        await page.get_by_role("link", name="Walk from here").click()
+        await expect(status(page)).to_contain_text("2 nodes, 1 edge")
+        page = await tab.open(served.url, view="intersect", seeds=["hanks", "ryan"], k=1, at="2007")
+        await expect(status(page)).to_contain_text("1 node in common")
+        await page.get_by_label("Only what held at").fill("2012")
+        await page.keyboard.press("Enter")
+        await expect(status(page)).to_contain_text("0 nodes in common")
+
+
 async def test_nodes_that_are_picked_show_what_they_have_in_common(
     tab: Visit, served: Served
 ) -> None:

@@ -14,6 +14,7 @@ from bfsql.cli import bfsql as command
 from bfsql.graph import open_graph
 from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeRecord, NodeRecord
+from bfsql.models.valid_time import TimeKeys
 from bfsql.sources import read_all
 from bfsql_postgres import PostgresSettings, discovery
 from bfsql_test_support.northwind import Table, northwind
@@ -163,6 +164,38 @@ async def test_the_column_that_became_the_name_is_asked_by_its_own_name(owner, o
         answer = await read(graph, "bfs_query", seeds=["samples:*"], **asked)
         assert [one["metadata"]["name"] for one in answer["nodes"]] == ["RNA", "DNA"]
         assert answer["facets"]["material"]["distinct"] == 2
+
+
+@pytest.mark.parametrize("kind", ["daterange", "tsrange", "tstzrange", "datemultirange"])
+async def test_a_column_of_ranges_has_both_dates(owner, opened, kind):
+    ranges = {
+        "[2010-01-01,2012-01-01)": {"2010-01-01", "2011"},
+        "(2012-01-01,2015-06-01]": {"2012-01-02", "2015-06-01"},
+        "[2012-01-01T12:00,infinity]": {"2012-01-02", "2015-06-01"},
+        "(,2010-01-01]": {"2010-01-01"},
+        "empty": set(),
+    }
+    if kind == "datemultirange":
+        ranges = {f"{{{text}}}": at for text, at in ranges.items() if text != "empty"}
+        ranges |= {"{[2010-01-01,2010-02-01), [2015-01-01,)}": {"2010-01-01", "2015-06-01"}}
+    rows = ", ".join(f"('a', 'b{n}', '{text}')" for n, text in enumerate(ranges))
+    await owner.execute(
+        f"""CREATE TABLE people (id text PRIMARY KEY, kind text);
+        INSERT INTO people SELECT unnest('{{a,b0,b1,b2,b3,b4}}'::text[]), 'P';
+        CREATE TABLE terms (a text, b text, during {kind});
+        INSERT INTO terms VALUES {rows}"""
+    )
+    tables = {"nodes": ["people: id=id, type=kind"], "edges": ["terms: subject=a, object=b"]}
+    backend = await opened(**tables, valid_from=["during"], valid_until=["during"])
+    backend.time_keys = TimeKeys(["during"], ["during"])
+    async with open_graph(backend) as graph:
+        for at in ("2010-01-01", "2011", "2012-01-02", "2015-06-01"):
+            edges = (await graph.bfs_query("a", 1, at=at)).content["edges"]
+            held = {f"b{n}" for n, days in enumerate(ranges.values()) if at in days}
+            assert {edge["object"] for edge in edges} == held, at
+        [relation] = (await read(graph, "describe_schema"))["relations"]
+    ended = 3 if kind == "datemultirange" else 4
+    assert relation == f"P -terms-> P (5, {ended} with an end)"
 
 
 async def test_an_exact_name_is_found_among_many_longer_ones_without_a_doubt(owner, opened):

@@ -200,11 +200,15 @@ class MemoryBackend(GraphDbInterface):
         """An outline of the graph, counted over all of it."""
         types = self._types
         whole = [edge for edge in self._edge_metadata if edge[0] in types and edge[2] in types]
+        relations = [(types[s], p, types[o]) for s, p, o in whole]
+        counts = Counter(relations)
+        dated = zip(relations, map(self._edge_metadata.__getitem__, whole), strict=True)
         return outline_of(
             Counter(types.values()),
-            Counter((types[s], p, types[o]) for s, p, o in whole),
+            counts,
             ((types[i], metadata) for i, metadata in self._node_metadata.items()),
             ((edge[1], self._edge_metadata[edge]) for edge in whole),
+            ended=self.time_keys.ended(dated, counts),
         )
 
     def _require(self, entity_id: str) -> None:

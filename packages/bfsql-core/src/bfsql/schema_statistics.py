@@ -16,8 +16,8 @@ import numpy as np
 
 from bfsql import call
 from bfsql.abc import GraphDbInterface, chunks
-from bfsql.arrays import LongArray, concatenated, distinct
-from bfsql.integers import IntArray, IntegerGraph, Ring
+from bfsql.arrays import LongArray, concatenated, distinct, marked
+from bfsql.integers import CodedGraph, IntArray, IntegerGraph, Ring
 from bfsql.models import Metadata, Outline, Triple, outline_of
 
 MOST_NODES = 20_000
@@ -88,13 +88,16 @@ async def outline_by_batches(
             described |= await db.metadata_for_edges_batch(part)
     of_nodes = Counter() if sampled else Counter(types[i] for i in known)
     of_edges = Counter((types[s], p, types[o]) for s, p, o in whole)
+    relations = of_edges if edge_counts is None else edge_counts
+    dated = (((types[s], p, types[o]), known) for (s, p, o), known in described.items())
     return await asyncio.to_thread(
         outline_of,
         of_nodes if node_counts is None else node_counts,
-        of_edges if edge_counts is None else edge_counts,
+        relations,
         [(types[i], metadata) for i, metadata in nodes.items() if i in types],
         [(edge[1], metadata) for edge, metadata in described.items()],
         sampled=sampled and edge_counts is None,
+        ended=await asyncio.to_thread(db.time_keys.ended, dated, relations),
     )
 
 
@@ -125,13 +128,28 @@ async def outline_in_integers(
             first numbers, are in the sample.
     """
     types = await columns.types(np.arange(columns.size, dtype=np.int32))
-    count = _Relations(columns, types, most)
+    coded = columns.coded(db.time_keys.keys) if db.time_keys else None
+    count, ended = _Relations(columns, types, most), _Relations(columns, types, 0)
+    graph, have_ends = coded.graph if coded else columns, dict[int, bool]()
+
+    def without_codes(ring: Ring, coded: CodedGraph) -> Ring:
+        codes, predicates = coded.split(ring.predicates)
+        different, places = np.unique(codes, return_inverse=True)
+        for code in different.tolist():
+            if code not in have_ends:
+                row = coded.row(code)
+                have_ends[code] = row is not None and db.time_keys.has_end(*row)
+        ring = ring._replace(predicates=predicates)
+        have = np.array([have_ends[code] for code in different.tolist()], bool)
+        ended.add([marked(ring, have.take(places))])
+        return ring
+
     for start in range(0, columns.size, AT_ONCE):
         handles = np.arange(start, min(start + AT_ONCE, columns.size), dtype=np.int32)
         uncounted: list[Ring] = []
-        async for ring in columns.rings(handles, direction="out"):
+        async for ring in graph.rings(handles, direction="out"):
             call.check()
-            uncounted.append(ring)
+            uncounted.append(await asyncio.to_thread(without_codes, ring, coded) if coded else ring)
             if not columns.repeats:
                 await asyncio.to_thread(count.add, [uncounted.pop()])
         await asyncio.to_thread(count.add, uncounted)
@@ -142,11 +160,13 @@ async def outline_in_integers(
     of_nodes = await db.metadata_for_nodes_batch(ids)
     type_of = dict(zip(ids, types[handles].tolist(), strict=True))
     of_edges = await db.metadata_for_edges_batch(await count.triples())
+    relations, of_relation = count.named(), ended.named()
     return outline_of(
         {names[t]: n for t, n in zip(numbers.tolist(), counts.tolist(), strict=True)},
-        count.named(),
+        relations,
         ((names[type_of[i]], known) for i, known in of_nodes.items()),
         ((edge[1], known) for edge, known in of_edges.items()),
+        ended={one: of_relation.get(one, 0) for one in relations} if coded else None,
     )
 
 

@@ -98,7 +98,7 @@ KEYS = {
 def sixteen_relations() -> Iterator[GraphRecord]:
     """A graph of sixteen relations between nine types, which a model was examined with."""
     rng, relations = random.Random(1), re.findall(r"(\w+) -(\w+)-> (\w+) (\d+)", RELATIONS)
-    for kind in sorted({end for s, _, o, _ in relations for end in (s, o)}):
+    for kind in sorted({end for s, _, o, *_ in relations for end in (s, o)}):
         for n in range(60):
             known = {key: rng.randrange(9) for key in KEYS.get(kind, ())}
             yield NodeRecord(f"{kind}:{n}", kind, {"name": f"{kind} {n}", **known})

@@ -280,12 +280,16 @@ class PostgresBackend(BatchGraphDb):
         edges = [(s, p, o) for s, p, o in rows]
         of_nodes = await self.metadata_for_nodes_batch(list(types))
         of_edges = await self.metadata_for_edges_batch(edges)
+        dated = (
+            ((types.get(s, ""), p, types.get(o, "")), of_edges[s, p, o]) for s, p, o in of_edges
+        )
         return outline_of(
             of_type,
             of_relation,
             ((types[i], known) for i, known in of_nodes.items() if i in types),
             ((edge[1], known) for edge, known in of_edges.items()),
             sampled=sampled,
+            ended=self.time_keys.ended(dated, of_relation),
         )
 
     async def next_steps(self) -> str:

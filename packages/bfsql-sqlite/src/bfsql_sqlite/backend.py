@@ -154,7 +154,8 @@ class SqliteBackend(BatchGraphDb):
     async def outline(self) -> Outline:
         """The composition of the graph, counted over all of its edges."""
         stored = await self._pool.run(partial(of_file, writes=self._pool.writes))
-        return stored or await outline_in_integers(self, self.columns())
+        outline = stored or await outline_in_integers(self, self.columns())
+        return outline if self.time_keys == self._schema.time_keys else outline.without_ends
 
     # --- in one go ----------------------------------------------------------
 

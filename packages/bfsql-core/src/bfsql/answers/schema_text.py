@@ -86,8 +86,9 @@ def relations_around(counts: Mapping[tuple[str, str, str], int]) -> SchemaText:
 
 def relation_text(relation: Relation) -> str:
     """A relation as a step of `path`, with the first type in front, and its count if known."""
-    subject, predicate, obj, edges = relation
-    count = "" if edges is None else f" ({edges})"
+    subject, predicate, obj, edges, ended = relation
+    ends = "" if ended is None else f", {ended} with an end"
+    count = "" if edges is None else f" ({edges}{ends})"
     return f"{plain(subject)} -{plain(predicate)}-> {plain(obj)}{count}"
 
 

@@ -21,7 +21,7 @@ from bfsql.query.properties import measure_label
 
 _MOST_PROPERTIES = 3
 """Number of properties in a table for which no `--fields` are given."""
-_WITH_COUNT = re.compile(r"(.*) \((\d+)\)", re.DOTALL)
+_WITH_COUNT = re.compile(r"(.*) \((\d+)(.*)\)", re.DOTALL)
 _SUMMARY_OF_FACET = ("missing", "distinct", "numbers", "min", "max", "mean", "sum", *PERCENTILES)
 _OF_ANSWER = ("id", "entity_type", "name", "notes", "edges", "provenance")
 """Fields of an entity that are not properties in a list of them."""
@@ -326,6 +326,7 @@ def _schema(content: Mapping[str, Any]) -> Iterator[RenderableType]:
 def _relation(text: str, properties: Mapping[str, Any]) -> dict[str, Any]:
     """`Trial -studies-> Disease (2087)` as a row, with the properties of its predicate."""
     found = _WITH_COUNT.fullmatch(text)
-    relation, count = found.groups() if found else (text, "")
+    relation, count, ended = found.groups() if found else (text, "", "")
     own = next((keys for name, keys in properties.items() if f" -{name}-> " in relation), None)
-    return {"relation": relation, "number": f"{int(count):,}" if count else "", "properties": own}
+    number = f"{int(count):,}{ended}" if count else ""
+    return {"relation": relation, "number": number, "properties": own}

@@ -13,7 +13,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -48,9 +48,11 @@ class Relation(NamedTuple):
     object_type: str
     edges: int | None = None
     """Number of edges; None if it is not known, as in a sample."""
+    ended: int | None = None
+    """Number of edges that hold until some time; None if it is not known."""
 
     def fields(self) -> dict[str, Any]:
-        """The fields by name, without the number of edges if it is not known."""
+        """The fields by name, without numbers that are not known."""
         return {name: value for name, value in self._asdict().items() if value is not None}
 
 
@@ -94,8 +96,13 @@ class Outline:
     def __post_init__(self) -> None:
         """Remove the numbers of edges in a sample, which nobody may take for counts."""
         if self.sampled:
-            uncounted = [relation._replace(edges=None) for relation in self.relations]
+            uncounted = [one._replace(edges=None, ended=None) for one in self.relations]
             object.__setattr__(self, "relations", uncounted)
+
+    @property
+    def without_ends(self) -> Outline:
+        """The outline without the numbers of edges that end."""
+        return replace(self, relations=[one._replace(ended=None) for one in self.relations])
 
     @property
     def relations_from(self) -> Literal["all", "sample"]:
@@ -109,7 +116,7 @@ class Outline:
         a step names, so one without types has edges.
         """
         ends = step.types
-        for subject, predicate, other, _ in self.relations:
+        for subject, predicate, other, *_ in self.relations:
             out = step.direction != "in" and (ends is None or other in ends)
             into = step.direction != "out" and (ends is None or subject in ends)
             if (out or into) and (step.predicates is None or predicate in step.predicates):
@@ -147,6 +154,7 @@ def outline_of(
     edges: Iterable[tuple[str, Metadata]] = (),
     *,
     sampled: bool = False,
+    ended: Mapping[tuple[str, str, str], int] | None = None,
 ) -> Outline:
     """The outline of a graph.
 
@@ -158,8 +166,10 @@ def outline_of(
         nodes: Type and metadata of nodes, or of a sample; read once, one at a time.
         edges: Predicate and metadata of edges, or of a sample; read in the same way.
         sampled: Whether `edge_counts` come from a part of the graph.
+        ended: Number of edges that have an end, of the relations of which it is known.
     """
-    relations = ranked_relations(edge_counts)
+    of = ended or {}
+    relations = [one._replace(ended=of.get(one[:3])) for one in ranked_relations(edge_counts)]
     return Outline(
         node_counts={t: count for t, count in sorted(node_counts.items()) if count},
         relations=relations[:MOST_RELATIONS],

@@ -40,7 +40,7 @@ class Period(NamedTuple):
     """Whether a date cannot be read, so that its end is open."""
 
 
-_ALWAYS = Period()
+_ALWAYS, _NEVER = Period(), Period(end=(-inf,))
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class TimeKeys:
     """The properties that say when facts hold, of edges and nodes; false if there are none.
 
     A name is that of a property, or `PREDICATE.property` or `TYPE.property`. Of several, the first
-    that a fact has counts.
+    that a fact has counts. One that is both is a range, as PostgreSQL writes it, or a date.
     """
 
     valid_from: Sequence[str] = ()
@@ -77,7 +77,26 @@ class TimeKeys:
         if several := [str(one) for one in scalars(known.get(PERIODS)) if ".." in str(one)]:
             return several
         ends = [_text(names, owner, known) for names in (self.valid_from, self.valid_until)]
+        if ends[0] == ends[1] and (ranges := _ranges(ends[0])):
+            return ranges
         return ["..".join(ends)] if any(ends) else []
+
+    def has_end(self, owner: str, known: Metadata) -> bool:
+        """Whether each period of a fact has an end that can be read."""
+        periods = [_stored_period(text, included=False) for text in self.texts(owner, known)]
+        return bool(periods) and all(one.end != _ALWAYS.end for one in periods)
+
+    def ended(
+        self,
+        records: Iterable[tuple[tuple[str, str, str], Metadata]],
+        edge_counts: Mapping[tuple[str, str, str], int],
+    ) -> dict[tuple[str, str, str], int]:
+        """How many edges have an end, by relation; without relations that were not read whole."""
+        read, ended = Counter[tuple[str, str, str]](), Counter[tuple[str, str, str]]()
+        for relation, known in records if self else ():
+            read[relation] += 1
+            ended[relation] += self.has_end(relation[1], known)
+        return {one: ended[one] for one, number in read.items() if number == edge_counts.get(one)}
 
     def merge(self, predicate: str) -> EdgeMerge:
         """`merge_edges` for a predicate, which keeps the periods of records that differ in them."""
@@ -138,7 +157,7 @@ class TimeJudge:
     def reading(self, owner: str, known: Metadata) -> tuple[str, list[Period]]:
         """What the dates of a fact are, and the periods in which it holds."""
         included, texts = self._time_keys.until_included, self._time_keys.texts(owner, known)
-        every = [_period(text, included=included) for text in texts] or [_ALWAYS]
+        every = [_stored_period(text, included=included) for text in texts] or [_ALWAYS]
         held = [one for one in every if one.start < one.end]
         kind = "unread" if any(one.unread for one in every) else "dated" if held else "never"
         return kind if texts else "undated", held
@@ -177,6 +196,36 @@ def _text(names: Sequence[str], owner: str, known: Metadata) -> str:
         if text := text.strip():
             return text
     return ""
+
+
+_RANGE = r"""([\[(])"?([^",]*)"?,"?([^",\])]*)"?([\])])"""
+_RANGES = re.compile(rf"\{{?(?:(?:{_RANGE}|empty)(?:, ?)?)+\}}?|\{{\}}")
+
+
+def _ranges(text: str) -> list[str]:
+    """The periods in ranges of PostgreSQL, with their brackets; none if it is another text."""
+    if not _RANGES.fullmatch(text):
+        return []
+    found = re.findall(_RANGE, re.sub(r"-?infinity|(:[\d.]+[+-]\d\d)(?=[\",\])])", _whole, text))
+    return [f"{first}{start}..{end}{last}" for first, start, end, last in found] or ["empty.."]
+
+
+def _whole(part: re.Match[str]) -> str:
+    """Nothing for an infinity; a zone of hours alone with its minutes."""
+    return f"{part[1]}:00" if part[1] else ""
+
+
+def _stored_period(text: str, *, included: bool) -> Period:
+    """A period of a fact, of which the brackets of a range say whether its ends belong to it."""
+    if text == "empty..":
+        return _NEVER
+    if not text.startswith(("[", "(")):
+        return _period(text, included=included)
+    period = _period(text[1:-1], included=text.endswith("]"))
+    if text.startswith("(") and period.start != _ALWAYS.start:
+        first = text[1:].partition("..")[0]
+        return period._replace(start=_period(f"..{first}", included=True).end)
+    return period
 
 
 _moment = lru_cache(maxsize=65_536)(moment_in)

@@ -121,7 +121,7 @@ class Vocabulary:
     def leaving(self, types: Collection[str] | None) -> list[str]:
         """The relations of some types, as steps that start there, the most frequent first."""
         steps: dict[str, None] = {}
-        for subject, predicate, other, _ in self.outline.relations:
+        for subject, predicate, other, *_ in self.outline.relations:
             if types is None or subject in types:
                 steps[f"-{predicate}-> {other}"] = None
             if types is None or other in types:

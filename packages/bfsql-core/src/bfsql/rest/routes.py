@@ -167,6 +167,7 @@ class Relation(StrictModel):
     predicate: str
     object_type: str
     edges: int = optional("Number of edges; absent if the relations come from a sample.")
+    ended: int = optional("Number of edges with an end; absent if that is not known.")
 
 
 class Property(StrictModel):

@@ -70,7 +70,7 @@ class ViewColumns(ForwardingIntegerGraph):
         self._db, self._judge = db, judge
         self._numbers, self._verdicts = dict[Verdict, int](), list[Verdict]()
         self._rings, self._edges = 0, list[Ring]()
-        """What was read, with the number of the verdict beside that of the predicate."""
+        """What was read of whole rings, with numbers of verdicts beside those of predicates."""
         self._hidden = np.zeros(0, np.int8)
         """By handle: 1 of a hidden node, -1 of a visible one, 0 if it has not been judged."""
         self._by_code = np.zeros(0, np.int32)
@@ -104,7 +104,9 @@ class ViewColumns(ForwardingIntegerGraph):
 
     async def rings(self, handles: IntArray, **part: Unpack[EdgeFilter]) -> AsyncGenerator[Ring]:
         """The visible edges of a ring or a part of it."""
-        self._rings += 1
+        self._rings, read = self._rings + 1, list[Ring]()
+        if self.repeats:  # a cache of rings may know edges of an id that is not a node
+            handles = handles[await self._inner.types(handles) != NO_NODE]
         async with aclosing(self._inner.rings(handles, **part)) as rings:
             async for whole in rings:
                 predicates, numbers = whole.predicates, np.full(len(whole.subjects), -1, np.int32)
@@ -114,10 +116,11 @@ class ViewColumns(ForwardingIntegerGraph):
                 own = whole._replace(predicates=predicates)
                 rest = marked(own, unread := numbers < 0)
                 numbers[unread] = await self._read(rest, rest.predicates, self.predicate_names)
-                self._edges.append(own._replace(predicates=predicates * KINDS + numbers))
+                read.append(own._replace(predicates=predicates * KINDS + numbers))
                 ring = marked(own, np.array([one for one, _ in self._verdicts]).take(numbers))
                 subjects, objects = (await self.are_visible(ring.ends)).reshape(2, -1)
                 yield marked(ring, subjects & objects)
+        self._edges += read
 
     async def nodes(self, *which: Any) -> AsyncGenerator[NodeBatch]:
         """The visible nodes of some types that meet conditions."""

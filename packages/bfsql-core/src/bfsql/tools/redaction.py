@@ -127,7 +127,9 @@ class RedactedGraphDb(NormalizedBackend):
     async def outline(self) -> Outline | None:
         """The outline without properties, which were counted before redaction, and columns."""
         outline = await self._inner.outline()
-        return outline and replace(outline, node_properties={}, edge_properties={}, tables=[])
+        return outline and replace(
+            outline.without_ends, node_properties={}, edge_properties={}, tables=[]
+        )
 
     async def _nodes(self, nodes: list[Node]) -> list[Node]:
         """The nodes, with the metadata that came with them redacted.

@@ -130,7 +130,7 @@ def _ways(outline: Outline) -> dict[str, list[_Way]]:
     """The most frequent relations in both directions, by the type where they start."""
     ways = defaultdict[str, list[_Way]](list)
     plain = [one for one in named_relations(outline) if all(map(_PLAIN.fullmatch, one[:3]))]
-    for subject, predicate, obj, _ in plain[: _MOST.relations]:
+    for subject, predicate, obj, *_ in plain[: _MOST.relations]:
         out, into = f"-{predicate}-> {obj}", f"<-{predicate}- {subject}"
         ways[subject].append(_Way(subject, out, obj, into, predicate))
         ways[obj].append(_Way(obj, into, subject, out, predicate))
@@ -257,8 +257,8 @@ def _relations(schema: Schema, outline: Outline | None) -> dict[str, list[str]]:
     if outline is None or outline.sampled or not 0 < len(outline.relations) <= _MOST.relations:
         return {}
     named = named_relations(outline)
-    related = {name for s, _, o, _ in named for name in (s, o)}
-    used = {predicate for _, predicate, _, _ in named}
+    related = {name for s, _, o, *_ in named for name in (s, o)}
+    used = {predicate for _, predicate, *_ in named}
     parts = {
         "relations": [relation_text(relation) for relation in named],
         "other_entity_types": _names(sorted(set(schema.entity_types) - related)),

@@ -63,9 +63,9 @@ async def outline_names(trial: Trial) -> None:
         if not await db.comprehensive():
             raise Untried("The lists of the schema are samples.")
         relations = outline.relations
-        types = {name for s, _, o, _ in relations for name in (s, o)}
+        types = {name for s, _, o, *_ in relations for name in (s, o)}
         types |= {*outline.node_counts, *outline.node_properties}
-        predicates = {p for _, p, _, _ in relations} | {*outline.edge_properties}
+        predicates = {p for _, p, *_ in relations} | {*outline.edge_properties}
         for what, used, known in (
             ("types", types, await db.entity_types()),
             ("predicates", predicates, await db.predicates()),

@@ -124,7 +124,7 @@ export function nameIn(metadata) {
 /** The parts of a relation of `describe_schema` (`"Trial -studies-> Disease (2087)"`); from a sample without a number. Names may contain blanks and arrows, so the types
  * and predicates of the schema decide. @param {string} text @param {{entity_types: string[], predicates: string[]}} schema */
 export function relationOf(text, schema) {
-  const [, triple, number] = /^(.*) \(([\d,]+)\)$/s.exec(text) ?? [];
+  const [, triple, number] = /^(.*) \(([\d,]+)(?:, \d+ with an end)?\)$/s.exec(text) ?? [];
   const relation = triple && ends(triple, schema);
   if (relation) return { ...relation, count: Number(number.replaceAll(",", "")) };
   const uncounted = ends(text, schema);

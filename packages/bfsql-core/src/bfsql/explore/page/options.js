@@ -80,18 +80,22 @@ export function options(nameOf) {
   async function drawFilters() {
     const known = await schema().catch(() => null);
     if (!known) return fill(filters, h("p", { class: "muted" }, "The schema could not be read. Try again in a moment."));
-    const timed = Boolean(get().at) || (await takesTime());
+    const date = await dateField();
     const state = get();
     const focused = document.activeElement?.id;
-    const at = h("input", { type: "text", id: "control-at", value: state.at, placeholder: "2024-05-01, today, 2020..2023", onchange: () => set({ at: at.value.trim() }) });
-    fill(filters,
-      timed && h("label", { class: "field" }, h("span", null, "Only what held at"), at),
+    fill(filters, date,
       !isFixed(state) && boxes("Follow only", "predicates", [...new Set([...known.predicates, ...state.predicates])], state, false),
       boxes("Leave out", "exclude", [...new Set([...known.types, ...state.exclude])], state, true),
       boxes("In full only, others as stubs", "types", [...new Set([...known.types, ...state.types])], state, true));
     if (focused?.startsWith("control-")) document.getElementById(focused)?.focus({ preventScroll: true });
   }
   return { element, update, fields: () => ({ ...lists, sort_by: sort }) };
+}
+
+/** The field of a date, if the graph has dates. */
+export async function dateField() {
+  const at = h("input", { type: "text", id: "control-at", value: get().at, placeholder: "2024-05-01, today, 2020..2023", onchange: () => set({ at: at.value.trim() }) });
+  return Boolean(get().at || (await takesTime())) && h("label", { class: "field" }, h("span", null, "Only what held at"), at);
 }
 
 /** Whether a path or `along` names the relations. @param {State} state */

@@ -59,15 +59,15 @@ export function set(change, { replace = false } = {}) {
   changed();
 }
 
-/** Go to a view, without keeping anything of the previous one. @param {Partial<State>} values */
+/** Go to a view, without keeping anything of the previous one but its date. @param {Partial<State>} values */
 export function go(values) {
-  history.pushState(null, "", format(values));
+  history.pushState(null, "", href(values));
   changed();
 }
 
-/** The address of a view, for links. @param {Partial<State>} values */
+/** The address of a view, for links; the date of a view that has one stays. @param {Partial<State>} values */
 export function href(values) {
-  return format(values);
+  return format({ at: ["walk", "entity", "intersect"].includes(current.view) ? current.at : "", ...values });
 }
 
 /** Call a function at every change. @param {(state: State) => void} f @returns {() => void} */

@@ -4,8 +4,9 @@
 import { call, isAbort, latest, namesOf } from "../api.js";
 import { count, fill, h, isWebAddress, link, name, plural } from "../dom.js";
 import { nameIn } from "../graph.js";
+import { dateField } from "../options.js";
 import { schemaOrNull } from "../schema.js";
-import { href } from "../state.js";
+import { get, href } from "../state.js";
 import { show } from "../shown.js";
 import { relationsOf } from "./hub.js";
 import { predicateWords, stepWords } from "../words.js";
@@ -21,6 +22,7 @@ export function entity(container, state) {
   const one = latest();
   const card = h("article", { class: "entity", "aria-busy": "true" });
   container.append(card);
+  dateField().then((date) => date && container.prepend(h("div", { class: "entity" }, h("div", { class: "bar" }, date))));
 
   async function load() {
     card.setAttribute("aria-busy", "true");
@@ -59,7 +61,7 @@ export function entity(container, state) {
 
 /** An entity with the names of the ids that its evidence mentions. @param {string} id @param {AbortSignal} signal */
 export async function described(id, signal) {
-  const made = await call("describe_entity", { id }, signal);
+  const made = await call("describe_entity", { id, at: get().at }, signal);
   const names = await namesOf(idsIn(made.answer.provenance?.items ?? []), signal).catch(() => new Map());
   signal.throwIfAborted();
   return { made, names };
@@ -72,7 +74,7 @@ export function idsIn(items) {
 
 /** @param {any} record @param {string} [title] @param {number} [at] The place among several records. */
 export function recordPart(record, title = "Record", at = 0) {
-  const fields = Object.entries(record).filter(([key]) => !OWN.has(key));
+  const fields = Object.entries(record).filter(([key]) => !OWN.has(key) && !(key === "at" && get().at));
   if (!fields.length) return null;
   return h("section", { "aria-labelledby": `record-${at}` }, h("h2", { id: `record-${at}` }, title),
     h("dl", null, fields.map(([key, value]) => h("div", null, h("dt", { dir: "auto" }, key), h("dd", null, valueOf(value))))));
@@ -105,7 +107,7 @@ function relation(id, step, n) {
   async function load() {
     fill(body, h("p", { class: "muted" }, "Loading"));
     try {
-      const { answer } = await call("bfs_query", { seeds: [id], path: [step], show: "ends", fields: ["name"], limit: LISTED });
+      const { answer } = await call("bfs_query", { seeds: [id], path: [step], at: get().at, show: "ends", fields: ["name"], limit: LISTED });
       const items = answer.nodes.map((/** @type {any} */ node) =>
         h("li", null, link(href({ view: "entity", id: node.id }), null, name(nameIn(node.metadata ?? {}) ?? node.id)), typeName(node.entity_type)));
       const rest = answer.shown_count - items.length;

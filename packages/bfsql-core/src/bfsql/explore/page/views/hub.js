@@ -5,6 +5,7 @@ import { call } from "../api.js";
 import { count, h, name } from "../dom.js";
 import { nameIn } from "../graph.js";
 import { remember } from "../names.js";
+import { get } from "../state.js";
 import { stepWords } from "../words.js";
 import { notesList } from "./parts.js";
 
@@ -13,7 +14,7 @@ import { notesList } from "./parts.js";
 /** Check whether an entity has more relations than a picture shows. @param {string} id @param {number} most @param {AbortSignal} [signal] @returns {Promise<Hub | null>}
  * Null if it has no more than that. */
 export async function hubAt(id, most, signal) {
-  const { answer, notes } = await call("describe_entity", { id }, signal);
+  const { answer, notes } = await call("describe_entity", { id, at: get().at }, signal);
   const { relations, counted } = relationsOf(answer);
   const total = relations.reduce((sum, [, n]) => sum + n, 0);
   const name = nameIn(answer) ?? answer.id;

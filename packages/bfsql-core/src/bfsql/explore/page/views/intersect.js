@@ -5,6 +5,7 @@ import { call, isAbort, latest } from "../api.js";
 import { announce, fill, h, plural } from "../dom.js";
 import { Graph } from "../graph.js";
 import { knownName, readNames } from "../names.js";
+import { dateField } from "../options.js";
 import { entityPicker } from "../picker.js";
 import { createPicture } from "../picture.js";
 import { schemaOrNull } from "../schema.js";
@@ -35,7 +36,7 @@ export function intersect(container, state) {
     h("option", { value: "" }, "the smallest that finds something"),
     Array.from({ length: MOST_HOPS }, (_, at) => h("option", { value: at + 1 }, plural(at + 1, "hop"))));
   const connect = h("input", { type: "checkbox", onchange: () => set({ connect: connect.checked ? "yes" : "no" }) });
-  const messages = h("div", { class: "messages" });
+  const [dates, messages] = [h("div"), h("div", { class: "messages" })];
   const stage = h("div", { class: "picture" });
   const legend = h("div", { class: "legend", role: "group", "aria-label": "Types shown" });
   const status = h("p", { class: "status" });
@@ -44,7 +45,7 @@ export function intersect(container, state) {
   container.append(
     h("h1", null, "In common"),
     h("div", { class: "bar" }, picker.element,
-      h("label", { class: "field" }, h("span", null, "Within"), radius),
+      h("label", { class: "field" }, h("span", null, "Within"), radius), dates,
       h("label", { class: "check" }, connect, "Show how they are connected")),
     messages, split);
   const picture = createPicture(stage, { label: "What they have in common", onDoubleClick: (id) => go({ view: "entity", id }) });
@@ -54,7 +55,8 @@ export function intersect(container, state) {
     picker.update(now.seeds);
     radius.value = String(now.k ?? "");
     connect.checked = now.connect !== "no";
-    const key = JSON.stringify([now.seeds, now.k, now.connect]);
+    if (dates.querySelector("input")?.value !== now.at) dateField().then((date) => fill(dates, date));
+    const key = JSON.stringify([now.seeds, now.k, now.connect, now.at]);
     if (key === asked && answer) return draw(now, false);
     asked = key;
     if (now.seeds.length < 2) return none(now.seeds.length);
@@ -63,7 +65,8 @@ export function intersect(container, state) {
       const made = await one.run(async (signal) => {
         await Promise.all([schemaOrNull(), readNames(now.seeds, signal)]);
         picker.update(now.seeds);
-        return call("intersect_subgraphs", argumentsOf(now), signal);
+        const { seeds, k, at, max_tokens } = now;
+        return call("intersect_subgraphs", { seeds, k, at, connect: connect.checked, fields: ["name"], max_tokens }, signal);
       });
       answer = { made, graph: new Graph().add(made.answer) };
       await nameStubs(answer.graph);
@@ -119,11 +122,6 @@ export function intersect(container, state) {
     picture.destroy();
     container.removeAttribute("aria-busy");
   }, { update });
-}
-
-/** @param {State} state */
-function argumentsOf({ seeds, k, connect, max_tokens }) {
-  return { seeds, k, connect: connect !== "no", fields: ["name"], max_tokens };
 }
 
 /** "3 nodes in common within 2 hops". @param {any} answer */
