@@ -64,4 +64,4 @@ async def test_a_pipe_that_takes_the_place_of_a_served_graph_stops_nothing(
             for _ in range(3):
                 assert await client.call_tool("describe_entity", {"id": "urn:a"}) == before
         assert await asyncio.to_thread(served.stop) == 0
-    assert any("the previous graph is still served" in line for line in served.log)
+    assert any("the previous one is still served" in line for line in served.log)

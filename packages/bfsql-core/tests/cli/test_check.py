@@ -1,7 +1,6 @@
 """`bfsql check` on correct and broken backends, unusual stores and missing stores."""
 
 import json
-import time
 
 import pytest
 
@@ -9,7 +8,7 @@ from bfsql.memory import MemoryBackend
 from bfsql.models import Edge
 from bfsql_test_support.backends import toy
 
-CHECK = ("check", "--rate", "0")
+CHECK = ("check",)
 """Without the pauses that spare a real store."""
 
 
@@ -88,10 +87,8 @@ def test_a_search_that_takes_spelling_literally_gets_advice(loaded, monkeypatch)
     assert "convention" not in result.output
 
 
-def test_the_time_and_the_rate_are_bounds(loaded):
-    began = time.monotonic()
-    result = loaded("check", "--seconds", "0.4", "--rate", "10", "--json")
-    assert time.monotonic() - began < 60  # at this rate, all rules would take many minutes
+def test_the_time_is_a_bound(loaded):
+    result = loaded("check", "--seconds", "0.01", "--json")
     report = json.loads(result.stdout)
     assert "The time limit of the whole check was reached." in {
         one["reason"] for one in report["rules"]
