@@ -4,6 +4,7 @@ import json
 from contextlib import asynccontextmanager
 from unittest.mock import ANY
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -149,27 +150,44 @@ async def test_what_a_server_counts_is_passed_on(web):
         assert schemas[1][part] == schemas[0][part]
 
 
-class Sampling(MemoryBackend):
-    """A store that knows the relations of a sample."""
+class Outlined(MemoryBackend):
+    """A store that knows how many edges there are by itself."""
+
+    def __init__(self, outline):
+        super().__init__(TRIALS)
+        self.known = outline
 
     async def outline(self):
-        return outline_of({}, {("Trial", "studies", "Disease"): 5}, sampled=True)
+        return self.known
 
 
-async def test_what_a_server_knows_from_a_sample_is_passed_on_as_that(web):
+STUDIES = ("Trial", "studies", "Disease")
+
+
+@pytest.mark.parametrize(
+    ("outline", "source", "relation"),
+    [
+        (outline_of({}, {STUDIES: 5}, sampled=True), "sample", "Trial -studies-> Disease"),
+        (
+            outline_of({}, {STUDIES: 5}, ended={STUDIES: 2}),
+            "all",
+            "Trial -studies-> Disease (5, 2 with an end)",
+        ),
+    ],
+)
+async def test_what_a_server_knows_of_relations_is_passed_on(web, outline, source, relation):
     @asynccontextmanager
-    async def sampling():
-        yield Sampling(TRIALS)
+    async def outlined():
+        yield Outlined(outline)
 
-    async with web.offering(sampling, ()) as url:
+    async with web.offering(outlined, ()) as url:
         backend = await JsonLdBackend.create(url)
         try:
             async with open_graph(backend, hooks=()) as graph:
                 schema = json.loads((await graph.describe_schema()).text)
         finally:
             await backend.close()
-    assert schema["relations_from"] == "sample"
-    assert schema["relations"] == ["Trial -studies-> Disease"]
+    assert (schema["relations_from"], schema["relations"]) == (source, [relation])
 
 
 async def test_what_a_server_redacts_is_in_no_outline(web):

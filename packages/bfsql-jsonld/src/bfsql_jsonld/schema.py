@@ -124,7 +124,7 @@ def _outline(reply: Reply, document: Any) -> Outline:
                     str(one["subject_type"]),
                     str(one["predicate"]),
                     str(one["object_type"]),
-                    int(one["edges"]) if "edges" in one else None,
+                    *(int(one[key]) if key in one else None for key in ("edges", "ended")),
                 )
                 for one in document["relations"]
             ],
