@@ -90,7 +90,7 @@ async def harmless(visit: Visit, served: Served) -> None:
         path = urlsplit(request).path
         assert request.startswith(served.url), request
         assert path == "/" or path.startswith(
-            ("/assets/", "/tools/", "/entities/batch", "/schema", "/outline")
+            ("/assets/", "/tools/", "/entities/batch", "/schema", "/outline", "/openapi.json")
         ), request
     found = await visit.page.evaluate(
         """[

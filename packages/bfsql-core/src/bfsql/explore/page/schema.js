@@ -35,9 +35,9 @@ export function schema({ again = false } = {}) {
 /** @type {Promise<boolean> | null} */
 let timed = null;
 
-/** Whether calls may be about a time, which the description of the web API says. */
+/** Whether calls may be about a time, which the description of the web API says. It is read after the schema, so that the user is asked for a token once. */
 export function takesTime() {
-  timed ??= read("openapi.json").then(
+  timed ??= schema().then(() => read("openapi.json")).then(
     ({ paths }) => "at" in paths["/tools/bfs_query"].post.requestBody.content["application/json"].schema.properties,
     () => false,
   );
