@@ -54,7 +54,7 @@ READ += ["entities?type=Film", "relation?subject=x:1&predicate=ACTED_IN&object=x
 FILE = """
 [graphs.films]
 path = "films.db"
-{title}
+{limits}
 [graphs.lab]
 backend = "postgres"
 dsn_file = "dsn.txt"
@@ -74,7 +74,7 @@ async def folder(tmp_path: Path, postgres: Any) -> AsyncIterator[Path]:
         await load_graph(SqliteSettings(path=tmp_path / "films.db"), FILMS)
         await load_postgres(PostgresSettings(dsn=database.owner_url), LAB)
         (tmp_path / "dsn.txt").write_text(database.reader_url)
-        (tmp_path / "graphs.toml").write_text(FILE.format(title=""))
+        (tmp_path / "graphs.toml").write_text(FILE.format(limits=""))
         yield tmp_path
 
 
@@ -131,10 +131,10 @@ async def test_graphs_answer_as_alone_beside_broken_ones_and_after_a_reload(fold
             unnamed
         )
         assert all(" graph=" in line for line in served.log if "bfsql.calls" in line)
-        # A file that appears is served; a title that changes reopens its graph alone.
+        # A file that appears is served; a limit that changes reopens its graph alone.
         shutil.copy(folder / "films.db", folder / "late.new")
         (folder / "late.new").rename(folder / "late.db")
-        (folder / "graphs.toml").write_text(FILE.format(title='title = "Films"'))
+        (folder / "graphs.toml").write_text(FILE.format(limits="limits.deadline = 59"))
         before = len(served.log)
         served.send(signal.SIGHUP)
 

@@ -187,8 +187,12 @@ def test_a_wrapper_has_the_methods_that_it_overrides_and_the_signatures_of_its_o
 
 def test_a_wrapper_forwards_every_method_of_the_interface():
     methods = {name for name in vars(GraphDbInterface) if not name.startswith("_")}
-    assert methods - vars(ForwardingBackend).keys() == {"time_keys"}
-    assert Wrapper(MemoryBackend((), TimeKeys(["since"]))).time_keys == TimeKeys(["since"])
+    assert methods - vars(ForwardingBackend).keys() == {"time_keys", "title", "description"}
+    inner = MemoryBackend((), TimeKeys(["since"]))
+    inner.title, inner.description = "Films", "Of the 1990s."
+    wrapper = Wrapper(inner)
+    assert wrapper.time_keys == TimeKeys(["since"])
+    assert (wrapper.title, wrapper.description) == ("Films", "Of the 1990s.")
 
 
 @pytest.mark.parametrize("wrap", [lambda db: db, *WRAPPERS, lambda db: Wrapper(Wrapper(db))])

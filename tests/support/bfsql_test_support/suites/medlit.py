@@ -103,8 +103,8 @@ class MedlitSuite:
             pytest.skip("The store gives no outline.")
         wanted = await MemoryBackend(medlit_records).outline()
         assert outline.node_counts == wanted.node_counts
-        spelled = {(s, self.spelled([p])[0], o): edges for s, p, o, edges in wanted.relations}
-        assert {(s, p, o): edges for s, p, o, edges in outline.relations} == spelled
+        spelled = {(s, self.spelled([p])[0], o): edges for s, p, o, edges, _ in wanted.relations}
+        assert {(s, p, o): edges for s, p, o, edges, _ in outline.relations} == spelled
         assert not outline.sampled
         drug = {one.name: one for one in outline.node_properties["drug"]}
         assert {"name", "total_mentions"} <= drug.keys()
