@@ -67,15 +67,16 @@ async def serve_http(
                 for name in changed.keys() & lives.keys():
                     lives[name].reload(changed[name].factory, changed[name].settings)
 
-            reloads: list[asyncio.Future[None]] = []
+            reloads: set[asyncio.Task[None]] = set()
+
+            def begin_reload() -> None:
+                reloads.add(task := asyncio.ensure_future(reload()))
+                task.add_done_callback(reloads.discard)
+
             first = next(iter(lives.values()))
             app = application(lives, settings, **of_page)
             server = Server(app, first)
-            until_closed.enter_context(
-                handled_signals(
-                    first.calls, lambda: reloads.append(asyncio.ensure_future(reload()))
-                )
-            )
+            until_closed.enter_context(handled_signals(first.calls, begin_reload))
             async with serving_admin(admin, *lives.values(), public=server):
                 at = url(listener, "")
                 texts = [import_module(one).GREETING.format(url=at) for one in modules(settings)]
