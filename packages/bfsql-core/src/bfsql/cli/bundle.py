@@ -22,8 +22,8 @@ from bfsql.loading.folders import LOADS, working_folder
 from bfsql.masking import one_line
 from bfsql.plugins import installed, load_hooks
 from bfsql.plugins.distributions import __version__
-from bfsql.serving.live import AT_START
 from bfsql.settings import HIDDEN, spelled
+from bfsql.settings.server import AT_START
 
 _TEMPLATE = Path(__file__).with_name("bundle_template")
 _MOST_BYTES = 200_000_000  # of a bundle that any host takes

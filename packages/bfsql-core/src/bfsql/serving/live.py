@@ -27,6 +27,7 @@ from bfsql.serving.admission import Admission
 from bfsql.serving.calls import Calls
 from bfsql.serving.logs import log_to_stderr
 from bfsql.settings import ServeSettings
+from bfsql.settings.server import AT_START
 
 if TYPE_CHECKING:
     from bfsql.serving.requests import HttpRequest
@@ -48,15 +49,6 @@ class LiveConfiguration(NamedTuple):
 
 LiveGraphs: TypeAlias = "Mapping[str, LiveGraph]"
 """The graphs of a server by their names; one alone may have an empty name."""
-
-AT_START = (
-    *("transport", "rest", "host", "port", "allowed_hosts", "cors_origins", "stateless"),
-    "trusted_proxies",
-    *("bearer_token", "bearer_tokens", "insecure", "max_request_bytes", "log_format"),
-    *("max_connections", "read_timeout", "write_timeout", "idle_timeout"),
-    *("max_sessions", "session_timeout", "admin_host", "admin_port", "record", "apps"),
-)
-"""Settings that are read only when the server starts."""
 
 _STALE = "The store has changed, but its graph cannot be opened; the previous one is still served."
 _CLOSED = "The graph cannot be opened, which is tried again when it is asked."

@@ -33,6 +33,15 @@ LEAST_MEMORY = 16_000_000
 HTTP_CACHE_TTL = 600.0
 """Seconds for which an answer is valid over HTTP (`protocol.md` 25)."""
 
+AT_START = (
+    *("transport", "rest", "host", "port", "allowed_hosts", "cors_origins", "stateless"),
+    "trusted_proxies",
+    *("bearer_token", "bearer_tokens", "insecure", "max_request_bytes", "log_format"),
+    *("max_connections", "read_timeout", "write_timeout", "idle_timeout"),
+    *("max_sessions", "session_timeout", "admin_host", "admin_port", "record", "apps"),
+)
+"""Settings that are read only when the server starts."""
+
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/?#\s]+")
 _PAGE = re.compile(r"https?://[^/?#\s]+[^?#\s]*")
 _DEFAULT_PORTS = {"http": ":80", "https": ":443"}

@@ -29,7 +29,6 @@ SKILL_NAME = "ask-this-graph"
 SKILL_SIGN = "MCP server BFS-QL"  # in each page, and in no other skill
 _CALLS, _TYPES, _RELATIONS = 6, 40, 60  # the most of a page
 _NAME = re.compile(r": NAME2?$")
-_PAGE = Template(Path(__file__).with_suffix(".md").read_text("utf-8"))
 
 
 class Skill(NamedTuple):
@@ -70,7 +69,8 @@ async def skill_of(operations: Operations, about: str, caller: Caller | None) ->
         f"Asks a knowledge graph of {named} by the tools of the {SKILL_SIGN}: what there is, how "
         f"it is connected, how many, which first, with what evidence. {about}."
     )
-    page = _PAGE.substitute(
+    template = Template(Path(__file__).with_suffix(".md").read_text("utf-8"))
+    page = template.substitute(
         name=SKILL_NAME,
         description=json.dumps(description, ensure_ascii=False),
         about=about,

@@ -36,7 +36,7 @@ export function takeStage(container, handlers) {
   return stage;
 }
 
-export class Stage {
+class Stage {
   /** @param {HTMLElement} container @param {Handlers} handlers */
   constructor(container, handlers) {
     if (!document.createElement("canvas").getContext("webgl2")) throw new Error("There is no WebGL.");

@@ -81,7 +81,7 @@ export function recordPart(record, title = "Record", at = 0) {
 }
 
 /** A value of a record, as text. @param {any} value @returns {any} */
-export function valueOf(value) {
+function valueOf(value) {
   if (Array.isArray(value)) return h("ul", { class: "values" }, value.map((item) => h("li", null, valueOf(item))));
   if (value !== null && typeof value === "object") return h("pre", { dir: "auto" }, JSON.stringify(value, null, 2));
   const text = String(value);
