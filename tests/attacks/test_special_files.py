@@ -2,8 +2,11 @@
 
 import asyncio
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import httpx2
 import pytest
 from mcp import Client
 
@@ -65,3 +68,33 @@ async def test_a_pipe_that_takes_the_place_of_a_served_graph_stops_nothing(
                 assert await client.call_tool("describe_entity", {"id": "urn:a"}) == before
         assert await asyncio.to_thread(served.stop) == 0
     assert any("the previous one is still served" in line for line in served.log)
+
+
+@pytest.mark.skipif(not Path("/proc").exists(), reason="this system has no /proc")
+@pytest.mark.parametrize("several", [False, True])
+def test_a_secret_and_a_configuration_from_pipes_are_read_once(
+    tmp_path: Path, films_db: Path, several: bool
+) -> None:
+    graph = f'backend = "sqlite"\npath = "{films_db}"\n'
+    tables = "".join(f"[graphs.{name}]\n{graph}" for name in ("one", "two"))
+    config = tables if several else f'[backend]\nname = "sqlite"\npath = "{films_db}"\n'
+    token = "0123456789abcdef" * 2
+    with filled_pipe(token) as secret, filled_pipe(config) as file:
+        options = ("--rest", "--bearer-token-file", secret, "--config", file)
+        with serving(*options) as served:
+            url = f"{served.url}/graphs/two/schema" if several else f"{served.url}/schema"
+            assert httpx2.get(url).status_code == 401
+            known = httpx2.get(url, headers={"Authorization": f"Bearer {token}"})
+    assert known.json()["node_counts"]["Movie"] == 103
+
+
+@contextmanager
+def filled_pipe(text: str) -> Iterator[str]:
+    """The path of a pipe that has a text, as a shell makes it for `<(command)`."""
+    reading, writing = os.pipe()
+    try:
+        os.write(writing, text.encode())
+        os.close(writing)
+        yield f"/proc/{os.getpid()}/fd/{reading}"  # for another process
+    finally:
+        os.close(reading)

@@ -15,7 +15,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import click
 
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from bfsql.observer import Observer
 
 _CHOICE, _CHOOSE, _HELP_ALL = "bfsql.choice", "bfsql.choose", "bfsql.help_all"
+_GIVEN = "bfsql.given"
+_Given: TypeAlias = Mapping[str, Mapping[str, Any]]
 """Keys of the context's `meta`."""
 
 _PATH = "--path"
@@ -303,18 +305,24 @@ class ConfiguredCommand(click.Command):
         """Resolve the settings and call the callback with them."""
         own = {name: value for name, value in ctx.params.items() if "__" not in name}
         assert self.callback is not None
-        configuration = self.configuration(ctx, ctx.meta[_CHOICE], ask=self._asks)
+        ctx.meta[_GIVEN] = given = self.option_values(ctx, ctx.meta[_CHOICE])
+        configuration = self.configuration(ctx, ctx.meta[_CHOICE], given, ask=self._asks)
         if self._graph and not self._server:
             _check_default_graph(ctx, configuration)
         return ctx.invoke(self.callback, configuration, **own)
 
-    def configuration(self, ctx: click.Context, choice: Choice, *, ask: bool) -> Configuration:
-        """The settings for a choice of backend, with the options that were given."""
+    def option_values(self, ctx: click.Context, choice: Choice) -> _Given:
+        """The options that were given for the backend and for the server."""
         known = {"backend": self.backend_options(choice), "server": server_options()}
-        values = {scope: _values(found, scope, ctx.params) for scope, found in known.items()}
+        return {scope: _values(found, scope, ctx.params) for scope, found in known.items()}
+
+    def configuration(
+        self, ctx: click.Context, choice: Choice, given: _Given, *, ask: bool
+    ) -> Configuration:
+        """The settings for a choice of backend, with the options that were given."""
         writes = self.writes or bool(ctx.params.get("apply"))
         reserved = self._reserved_names()
-        return configure(choice, **values, reserved=reserved, writes=writes, ask=ask)
+        return configure(choice, **given, reserved=reserved, writes=writes, ask=ask)
 
     def _dynamic(
         self, ctx: click.Context, *, brief: bool = False
@@ -446,20 +454,29 @@ def show_origin(configuration: Configuration) -> None:
         click.echo(f"The {what} comes from {path}, found in the working directory.", err=True)
 
 
-def reader(*, ask: bool = False) -> Callable[[], dict[str, Configuration]]:
-    """Reads the settings of the graphs of the running command by name, which one alone may lack."""
+def reader(first: Configuration, *, ask: bool = False) -> Callable[[], dict[str, Configuration]]:
+    """Reads the settings of the graphs of the running command by name, which one alone may lack.
+
+    The first reading is that of the command: a secret or the file may come from a pipe.
+    """
     ctx = click.get_current_context()
-    configured = partial(cast("ConfiguredCommand", ctx.command).configuration, ctx, ask=ask)
+    command, begun = cast("ConfiguredCommand", ctx.command), [first]
 
     def read() -> dict[str, Configuration]:
-        choice: Choice = ctx.meta[_CHOOSE]()
-        configurations = {choice.file.graph: configured(choice)}
-        for name in choice.several:
+        if begun:
+            one, given = begun.pop(), ctx.meta[_GIVEN]
+        else:
+            choice: Choice = ctx.meta[_CHOOSE]()
+            given = command.option_values(ctx, choice)
+            one = command.configuration(ctx, choice, given, ask=ask)
+        found: dict[str, Configuration] = {}
+        for name in one.choice.several:
             try:
-                configurations[name] = configured(choice.of_graph(name))
+                own = one.choice.of_graph(name)
+                found[name] = command.configuration(ctx, own, given, ask=ask)
             except BfsqlError as error:
-                configurations[name] = replace(configurations[""], error=error)
-        return {name: configurations[name] for name in choice.several or configurations}
+                found[name] = replace(one, error=error)
+        return found or {one.choice.file.graph: one}
 
     return read
 

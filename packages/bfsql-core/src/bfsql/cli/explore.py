@@ -45,7 +45,7 @@ def explore(configuration: Configuration, *, replay: Path | None, no_browser: bo
     together with the web API, as by bfsql serve --rest, and only on this machine without --host.
     """
     show_origin(configuration)
-    read = reader()
+    read = reader(configuration)
     parts = server_parts(lambda: {name: _for_people(one) for name, one in read().items()})
     view = "#view=replay" if replay else ""
 
@@ -58,4 +58,5 @@ def explore(configuration: Configuration, *, replay: Path | None, no_browser: bo
 def _for_people(of: Configuration) -> Configuration:
     """A web server without the default token budget, which is for models."""
     budget = {"max_tokens": 0} if of.server.levels["max_tokens"] is Level.DEFAULT else {}
+    # With the transport http, MCP would be served beside the web API.
     return of.with_server(rest=True, transport="stdio", **budget)

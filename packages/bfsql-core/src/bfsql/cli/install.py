@@ -102,7 +102,7 @@ def install(
     keeps skills, it also gets the one that `bfsql skill` prints.
     """
     if configuration.choice.several and url is None:
-        _install_each(name)
+        _install_each(configuration, name)
         return
     known = CLIENTS[client]
     name = name or default_name(configuration, url)
@@ -134,13 +134,13 @@ def install(
     click.echo(known.after)
 
 
-def _install_each(name: str | None) -> None:
+def _install_each(configuration: Configuration, name: str | None) -> None:
     """Add an entry for each graph of the configuration file, with the options of the command."""
     if name is not None:
         raise ConfigurationError("--name is for one graph: choose it with --graph-name.")
     ctx = click.get_current_context()
     own = {key: value for key, value in ctx.params.items() if "__" not in key}
-    for one in reader(ask=True)().values():
+    for one in reader(configuration, ask=True)().values():
         if one.error is not None:
             raise one.error
         ctx.invoke(install.callback, one, **own)  # type: ignore[arg-type] # which it has

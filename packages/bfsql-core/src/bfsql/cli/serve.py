@@ -77,7 +77,8 @@ def serve(configuration: Configuration) -> None:
         if sys.stdin is not None and sys.stdin.isatty():
             check_graph(configuration)
             click.echo(waiting(sys.argv[1:]), err=True)
-    run(*server_parts(reader()))
+    read = reader(configuration)
+    run(*server_parts(lambda: {name: _with_own_options(one) for name, one in read().items()}))
 
 
 def server_parts(
@@ -158,6 +159,12 @@ def run(graphs: Lives, settings: ServeSettings, *further: Any, **of_page: Any) -
     else:
         [(name, one)] = graphs.items()
         stdio.run(name, one)
+
+
+def _with_own_options(one: Configuration) -> Configuration:
+    """The configuration, which `check_options` does not refuse."""
+    check_options(one.server)
+    return one
 
 
 def check_options(server: Resolved[ServeSettings]) -> None:

@@ -73,7 +73,7 @@ def _print_states(found: Mapping[str, Sequence[_State]]) -> None:
 
 
 @click.command("graphs", cls=ConfiguredCommand, server=True, several=True, common=())
-def graphs(_: Configuration) -> None:
+def graphs(configuration: Configuration) -> None:
     """List the graphs of a configuration file, and whether each can be opened.
 
     Exit code 1: one cannot.
@@ -90,7 +90,7 @@ def graphs(_: Configuration) -> None:
     async def states() -> list[str]:
         return await asyncio.gather(*map(state, found.values()))
 
-    found = reader(ask=True)()
+    found = reader(configuration, ask=True)()
     for name, line in zip(found, lines := asyncio.run(states()), strict=True):
         click.echo(escape(f"{name or found[name].choice.backend}\t{line}"))
     if {*lines} != {"ok"}:
