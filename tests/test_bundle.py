@@ -58,6 +58,8 @@ async def test_a_bundle_is_run_as_its_manifest_says(
         "UV_SYSTEM_CERTS": "1",
     }
     kept = {k: v for k, v in os.environ.items() if k.startswith(("UV_", "SSL_", "HTTP", "PATH"))}
+    for ours in ("UV_PROJECT_ENVIRONMENT", "UV_PYTHON"):  # with them, uv installs into that of nox
+        kept.pop(ours, None)
     bundled = StdioServerParameters(
         command=str(Path(sys.executable).with_name("uv")),
         args=[one.replace("${__dirname}", str(unpacked)) for one in launch["args"]],
@@ -70,6 +72,7 @@ async def test_a_bundle_is_run_as_its_manifest_says(
             answers.append((await client.call_tool("bfs_query", DIRECTORS)).content[0].text)
             tools = [one.name for one in (await client.list_tools()).tools]
     assert answers[0] == answers[1]
+    assert (unpacked / ".venv").is_dir()
     assert "Nora Ephron" in answers[0]
     assert [one["name"] for one in manifest["tools"]] == tools
 
