@@ -395,8 +395,9 @@ def _with_user(app: ASGIApp) -> ASGIApp:
             access = AccessToken(
                 token="",  # which is not stored
                 client_id=token.client_id,
-                scopes=[],
+                scopes=[*token.scopes],
                 subject=token.subject,
+                claims=None if token.claims is None else {**token.claims},
             )
             scope = {**scope, "user": AuthenticatedUser(access)}
         await app(scope, receive, send)

@@ -20,9 +20,10 @@ import hmac
 import logging
 import re
 import secrets
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from bfsql.errors import ConfigurationError
 from bfsql.settings import UnreadableFile, read_text
@@ -50,6 +51,14 @@ class VerifiedToken(Protocol):
     def subject(self) -> str | None:
         """The user on whose behalf the client calls, if the token contains it."""
 
+    @property
+    def scopes(self) -> Sequence[str]:
+        """What the token was issued for; empty for the tokens of a file."""
+
+    @property
+    def claims(self) -> Mapping[str, Any] | None:
+        """What its issuer says of the user; None for the tokens of a file."""
+
 
 class TokenVerifier(Protocol):
     """Verifies bearer tokens."""
@@ -64,6 +73,8 @@ class TokenOwner:
 
     client_id: str = ""
     subject: str | None = None
+    scopes: Sequence[str] = ()
+    claims: Mapping[str, Any] | None = None
 
 
 class KnownTokens:
