@@ -94,7 +94,7 @@ def _guarded(app: ASGIApp, settings: ServeSettings, verifier: TokenVerifier | No
     Preflight requests of browsers have no token, so origins are checked first.
     """
     if verifier is not None:
-        app = require_token(app, verifier, refusal)
+        app = require_token(app, verifier, refusal, settings)
     if settings.cors_origins:
         app = _Cors(
             app,

@@ -382,7 +382,7 @@ def application(
     app = _with_welcome(with_passages(sessions))
     verifier = verifier or verifier_of(settings)
     if verifier is not None:
-        app = require_token(_with_user(app), verifier, _plain_text)
+        app = require_token(_with_user(app), verifier, _plain_text, settings, "/mcp")
     return with_headers(require_known_names(app, settings, _plain_text))
 
 

@@ -7,11 +7,13 @@ The guards are ASGI applications around that of MCP (`bfsql.server`) or of the w
 from __future__ import annotations
 
 import ipaddress
+import logging
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from urllib.parse import urlsplit
 
 from bfsql.errors import ConfigurationError
 from bfsql.serving.address import is_loopback
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from bfsql.settings import ServeSettings
+
+log = logging.getLogger(__name__)
 
 Refusal: TypeAlias = "Callable[[HTTPStatus, str], Response]"
 """Makes the response to a rejected request, from its status and a sentence."""
@@ -36,6 +40,10 @@ PAGES = ("/", "/docs")
 _VERIFIED = "bfsql.token"
 GRAPH = "bfsql.graph"
 """Key of a scope: the name of the graph of several that a request is for."""
+RESOURCE = "bfsql.resource"
+"""Key of a scope: the path of that graph below the public URL, for which tokens are issued."""
+METADATA = "/.well-known/oauth-protected-resource"
+"""Path of a resource's metadata, in front of the path of the resource (RFC 9728)."""
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _AUTHORITY = re.compile(
@@ -46,31 +54,93 @@ _AUTHORITY = re.compile(
 # --- tokens ---------------------------------------------------------------------
 
 
-def require_token(app: ASGIApp, verifier: TokenVerifier, refusal: Refusal) -> ASGIApp:
+@dataclass(frozen=True, slots=True)
+class ProtectedResource:
+    """What a token of an issuer has to be for: the graph at a path below the public URL."""
+
+    settings: ServeSettings
+    path: str
+
+    def url(self, before: str = "") -> str:
+        """Its URL, which identifies it; or that of its metadata."""
+        return f"{self.settings.public_url}".rstrip("/") + before + self.path
+
+    def metadata(self) -> dict[str, object]:
+        """Its description for clients."""
+        page = self.settings.oauth_page_client
+        return {
+            "resource": self.url(),
+            "authorization_servers": self.settings.oauth_issuer,
+            "scopes_supported": self.settings.oauth_scopes,
+            "bearer_methods_supported": ["header"],
+            **({"bfsql_page_client": page} if page else {}),
+        }
+
+    def error(self, token: VerifiedToken) -> str:
+        """Why a valid token is not for it, as a code of RFC 6750; empty if it is, or of a file."""
+        if token.claims is None:
+            return ""
+        audience, wanted = token.claims.get("aud"), self.settings.oauth_audience or self.url()
+        named = audience if isinstance(audience, list) else [audience]
+        if wanted.rstrip("/") not in (str(one).rstrip("/") for one in named):
+            log.info("A token was refused: InvalidAudienceError.")
+            return "invalid_token"
+        return "" if {*self.settings.oauth_scopes} <= {*token.scopes} else "insufficient_scope"
+
+    def challenge(self, error: str) -> str:
+        """The header `WWW-Authenticate` of a refusal."""
+        scope, metadata = " ".join(self.settings.oauth_scopes), self.url(METADATA)
+        fields = {"error": error, "scope": scope, "resource_metadata": metadata}
+        return "Bearer " + ", ".join(f'{name}="{text}"' for name, text in fields.items() if text)
+
+
+def require_token(
+    app: ASGIApp, verifier: TokenVerifier, refusal: Refusal, settings: ServeSettings, path: str = ""
+) -> ASGIApp:
     """The application behind a verifier of bearer tokens: a request without a valid one gets 401.
 
     The result is stored in the request's scope, see `verified_token`; the token itself is neither
-    stored nor logged.
+    stored nor logged. With `oauth_issuer`, a token of an issuer has to be for the URL of the graph,
+    whose metadata anyone may read.
+
+    Args:
+        app: The application.
+        verifier: Verifies tokens.
+        refusal: Makes the responses to rejected requests.
+        settings: Those of OAuth.
+        path: Path of the application below the public URL, unless the scope has another.
     """
+    from starlette.responses import JSONResponse
 
     async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await app(scope, receive, send)
             return
+        resource = None
+        if settings.oauth_issuer:
+            resource = ProtectedResource(settings, scope.get(RESOURCE, path))
+            asked = scope["path"].removeprefix(scope.get("root_path", ""))
+            if asked in (METADATA, METADATA + resource.path):
+                anyone = {"Access-Control-Allow-Origin": "*"}
+                await JSONResponse(resource.metadata(), headers=anyone)(scope, receive, send)
+                return
         token = _bearer_token(scope)
         known = None if token is None else await verifier.verify_token(token)
-        if known is not None and GRAPH in scope and not usable_graphs([scope[GRAPH]], known):
-            why = "The token of this request does not allow this graph. GET /graphs lists others."
-            await refusal(HTTPStatus.FORBIDDEN, why)(scope, receive, send)
-            return
+        error = "invalid_token" if token is not None else ""
         if known is not None:
-            await app({**scope, _VERIFIED: known}, receive, send)
-            return
-        refused = refusal(
-            HTTPStatus.UNAUTHORIZED,
-            "This server requires the header 'Authorization: Bearer TOKEN' with its token.",
-        )
-        refused.headers["WWW-Authenticate"] = "Bearer"
+            error = "" if resource is None else resource.error(known)
+            if not error and (GRAPH not in scope or usable_graphs([scope[GRAPH]], known)):
+                await app({**scope, _VERIFIED: known}, receive, send)
+                return
+        if known is None or error == "invalid_token":
+            why = "This server requires the header 'Authorization: Bearer TOKEN' with its token."
+            refused = refusal(HTTPStatus.UNAUTHORIZED, why)
+            refused.headers["WWW-Authenticate"] = "Bearer"
+        else:
+            why = "The token of this request does not allow this graph. GET /graphs lists others."
+            refused = refusal(HTTPStatus.FORBIDDEN, why)
+        if resource is not None:
+            refused.headers["WWW-Authenticate"] = resource.challenge(error)
         await refused(scope, receive, send)
 
     return guarded
@@ -141,7 +211,7 @@ class AllowedNames:
     own: frozenset[Authority]
     """Names of this machine's loopback, if the server listens there."""
     configured: frozenset[Authority]
-    """Those of the setting `allowed_hosts`."""
+    """Those of the settings `allowed_hosts` and `public_url`."""
     origins: frozenset[str]
     """Those of the setting `cors_origins`."""
 
@@ -173,9 +243,10 @@ def allowed_names(settings: ServeSettings) -> AllowedNames | None:
     if ANY in settings.allowed_hosts:
         return None
     own = (*_LOOPBACK, settings.host.lower()) if is_loopback(settings.host) else ()
+    public = (urlsplit(settings.public_url).netloc,) if settings.public_url else ()
     return AllowedNames(
         frozenset(Authority(name, None) for name in own),
-        frozenset(map(_allowed_host, settings.allowed_hosts)),
+        frozenset(map(_allowed_host, (*settings.allowed_hosts, *public))),
         frozenset(settings.cors_origins),
     )
 

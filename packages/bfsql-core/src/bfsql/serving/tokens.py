@@ -133,11 +133,16 @@ class KnownTokens:
 
 
 def verifier_of(settings: ServeSettings) -> TokenVerifier | None:
-    """The verifier for the settings; None if they have no token."""
-    if settings.bearer_token is None and settings.bearer_tokens is None:
-        return None
-    shared = settings.bearer_token.get_secret_value() if settings.bearer_token else ""
-    return KnownTokens(settings.bearer_tokens, shared)
+    """The verifier for the settings; None if they have neither a token nor an issuer."""
+    known = None
+    if settings.bearer_token is not None or settings.bearer_tokens is not None:
+        shared = settings.bearer_token.get_secret_value() if settings.bearer_token else ""
+        known = KnownTokens(settings.bearer_tokens, shared)
+    if not settings.oauth_issuer:
+        return known
+    from bfsql.serving.oauth import OAuthTokens
+
+    return OAuthTokens(settings, known)
 
 
 def new_token() -> str:

@@ -1,0 +1,219 @@
+"""Tokens of OAuth 2 issuers: JWTs by the issuer's keys, others by introspection (RFC 7662).
+
+Neither a token nor its content is logged.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import logging
+import time
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote_plus, urlencode, urlsplit
+
+import jwt
+
+from bfsql import call
+from bfsql.errors import BfsqlError, ConfigurationError
+from bfsql.http import (
+    HttpClient,
+    HttpError,
+    HttpRequest,
+    PrivateAddress,
+    basic,
+    describe,
+    is_unencrypted,
+)
+from bfsql.serving.logs import OnceAMinute
+from bfsql.serving.tokens import TOKEN_PREFIX, KnownTokens, TokenOwner
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from bfsql.settings import ServeSettings
+
+log = logging.getLogger(__name__)
+
+MAX_TOKEN, MAX_DOCUMENT, MAX_KEPT = 16_384, 500_000, 1_000
+"""Characters of a token, bytes of an issuer's document, and results of introspection."""
+
+ISSUER_SECONDS, SKEW_SECONDS, KEPT_SECONDS = 10.0, 60.0, 30.0
+"""For an answer of an issuer, between its clock and ours, and for a result of introspection."""
+
+FRESH_SECONDS, KEY_SECONDS = 600.0, 3_600.0
+"""Age at which keys are read again, and at which they are no longer used."""
+
+_ALGORITHMS = {f"{kind}{bits}" for kind in ("RS", "PS", "ES") for bits in (256, 384, 512)}
+_ALGORITHMS |= {"EdDSA"}
+"""Neither `none` nor HMAC, with which a public key could sign."""
+
+_FAULTS = (
+    *(BfsqlError, HttpError, PrivateAddress, TimeoutError, RecursionError),
+    *(jwt.PyJWTError, ValueError, LookupError, TypeError, AttributeError),  # of unusual JSON
+)
+
+
+class OAuthTokens:
+    """Verifies tokens of issuers, except for what they are for (`ProtectedResource`).
+
+    Args:
+        settings: Those of the issuers.
+        others: Tokens of the server's own, which are tried first.
+
+    Raises:
+        ConfigurationError: There is no `public_url`, or an issuer has no usable URL.
+    """
+
+    def __init__(self, settings: ServeSettings, others: KnownTokens | None) -> None:
+        if settings.public_url is None:
+            raise ConfigurationError(
+                "oauth_issuer needs public_url (--public-url), the address by which clients reach "
+                "this server, as https://graph.example.org: tokens have to be issued for it."
+            )
+        self._others = others
+        self._issuers = {url: _Issuer(url, settings) for url in settings.oauth_issuer}
+
+    async def verify_token(self, token: str) -> TokenOwner | None:
+        """The owner of a token, with its scopes and claims, or None."""
+        owner = await self._others.verify_token(token) if self._others else None
+        if owner is not None or token.startswith(TOKEN_PREFIX):
+            return owner
+        try:
+            if len(token) > MAX_TOKEN:
+                raise jwt.InvalidTokenError
+            if token.count(".") == 2:
+                return _owner(await self._verified(token))
+            return _owner(await next(iter(self._issuers.values())).introspected(token))
+        except _FAULTS as error:
+            log.info("A token was refused: %s.", type(error).__name__)
+            return None
+
+    async def _verified(self, token: str) -> dict[str, Any]:
+        """The claims of a JWT with a good signature, issuer and time."""
+        unverified = jwt.decode_complete(token, options={"verify_signature": False})
+        header, issuer = unverified["header"], self._issuers.get(unverified["payload"].get("iss"))
+        if issuer is None:
+            raise jwt.InvalidIssuerError
+        if header.get("alg") not in _ALGORITHMS:
+            raise jwt.InvalidAlgorithmError
+        key = await issuer.key(header.get("kid"))
+        required: Any = {"require": ["exp", "aud", "sub"], "verify_aud": False}
+        return jwt.decode(token, key, [key.algorithm_name], required, leeway=SKEW_SECONDS)
+
+
+def _owner(claims: Mapping[str, Any]) -> TokenOwner:
+    """Whose token it is, by the claims that issuers use for this."""
+    scopes = claims.get("scope", claims.get("scp", ()))  # the second at Entra ID and Okta
+    scopes = scopes.split() if isinstance(scopes, str) else [*map(str, scopes)]
+    client, subject = claims.get("client_id", claims.get("azp")) or "", claims.get("sub") or None
+    if not (client or subject):
+        raise jwt.MissingRequiredClaimError("sub")
+    return TokenOwner(str(client), subject and str(subject), scopes, claims)
+
+
+class _Issuer:
+    """An issuer, whose metadata and keys are read when first needed, and again at times."""
+
+    def __init__(self, url: str, settings: ServeSettings) -> None:
+        self._url, self._settings = url, settings
+        self._metadata: Mapping[str, Any] = {}
+        self._keys: dict[str | None, jwt.PyJWK] = {}
+        self._read_at = -float("inf")
+        self._may_read = OnceAMinute()
+        self._reading: asyncio.Task[None] | None = None
+        self._introspected: dict[bytes, tuple[float, Mapping[str, Any]]] = {}
+        self._places = asyncio.Semaphore(8)
+        self._check(url)
+
+    async def key(self, name: str | None) -> jwt.PyJWK:
+        """The key of a name, or the only one; waits for none that is known."""
+        if time.monotonic() - self._read_at > KEY_SECONDS:
+            self._keys = {}
+        await self._follow(wait=name not in self._keys)
+        if name not in self._keys:
+            raise jwt.InvalidKeyError
+        return self._keys[name]
+
+    async def introspected(self, token: str) -> Mapping[str, Any]:
+        """What the issuer says of an active token."""
+        digest = hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
+        until, claims = self._introspected.get(digest, (0.0, {}))
+        if time.time() >= until:
+            await self._follow(wait=not self._metadata)
+            async with self._places, asyncio.timeout(ISSUER_SECONDS):
+                claims = await self._ask(token)
+            until = min(time.time() + KEPT_SECONDS, float(claims.get("exp", "inf")))
+            self._introspected[digest] = until, claims
+            if len(self._introspected) > MAX_KEPT:
+                del self._introspected[next(iter(self._introspected))]
+        if claims.get("active") is not True or claims["iss"] != self._url:
+            raise jwt.InvalidTokenError
+        return claims
+
+    async def _ask(self, token: str) -> Mapping[str, Any]:
+        client, secret = self._settings.oauth_client_id, self._settings.oauth_client_secret
+        if client is None or secret is None:
+            raise jwt.DecodeError
+        login = basic(quote_plus(client), quote_plus(secret.get_secret_value().strip()))
+        form = urlencode({"token": token, "token_type_hint": "access_token"}).encode()
+        headers = {"Authorization": login, "Content-Type": "application/x-www-form-urlencoded"}
+        at = self._metadata["introspection_endpoint"]
+        return {"iss": self._url, **await self._document(HttpRequest(at, "POST", form, headers))}
+
+    async def _follow(self, *, wait: bool) -> None:
+        """Read metadata and keys if they are old or lack something, at most once a minute."""
+        if (wait or time.monotonic() - self._read_at > FRESH_SECONDS) and self._may_read():
+            reading = asyncio.get_running_loop().create_task(self._read(), context=call.outside())
+            self._reading = reading
+        if wait and self._reading is not None:
+            await asyncio.wait({self._reading})
+
+    async def _read(self) -> None:
+        origin, path = urlsplit(self._url)._replace(path="").geturl(), urlsplit(self._url).path
+        path = path.rstrip("/")
+        of_oauth = HttpRequest(f"{origin}/.well-known/oauth-authorization-server{path}")
+        of_openid = HttpRequest(f"{origin}{path}/.well-known/openid-configuration")
+        try:
+            async with asyncio.timeout(ISSUER_SECONDS):
+                found = await self._document(of_oauth) or await self._document(of_openid)
+                if found.get("issuer") != self._url:
+                    raise ValueError("its metadata is missing or names another issuer")
+                keys = await self._document(HttpRequest(found["jwks_uri"]))
+            self._keys, self._metadata = _keys(keys["keys"]), found
+            self._read_at = time.monotonic()
+        except _FAULTS as error:
+            log.warning("The keys of %s cannot be read. %s", self._url, describe(error))
+
+    async def _document(self, request: HttpRequest) -> dict[str, Any]:
+        """A JSON object of the issuer; empty if it answers with another status than 200."""
+        self._check(request.url)
+        client, private = HttpClient(), self._settings.oauth_allow_private
+        try:
+            reply = await client.send_public(request, max_bytes=MAX_DOCUMENT, allow_private=private)
+        finally:
+            await client.close()
+        return dict(json.loads(reply.body)) if reply.status == HTTPStatus.OK else {}
+
+    def _check(self, url: str) -> None:
+        local = self._settings.oauth_allow_private and not is_unencrypted(url)
+        if not (url.startswith("https://") or local):
+            raise ConfigurationError(
+                f"{url} of oauth_issuer is not an https URL. With oauth_allow_private, http is "
+                "allowed on this machine."
+            )
+
+
+def _keys(listed: Any) -> dict[str | None, jwt.PyJWK]:
+    """The keys by their names, without those that sign nothing; the only one also as None."""
+    keys: dict[str | None, jwt.PyJWK] = {}
+    for one in listed[:100]:
+        try:
+            key = jwt.PyJWK(one)
+        except jwt.PyJWTError:  # of a kind that is not known here
+            continue
+        if key.algorithm_name in _ALGORITHMS and one.get("use", "sig") == "sig":
+            keys[key.key_id] = key
+    return keys if len(keys) > 1 else keys | dict.fromkeys([None], *keys.values())
