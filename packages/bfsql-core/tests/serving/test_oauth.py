@@ -50,11 +50,14 @@ class Issuer:
         self.release = threading.Event()
 
     def token(self, name: str = "a", headers: Any = None, **changes: Any) -> str:
-        """A token for the films over MCP; a claim that is None is left out."""
+        """A token for the films over MCP; a claim that is None is left out, times are from now."""
         algorithm, key = KEYS[name]
-        claims = {"iss": self.url, "sub": "ann", "exp": time.time() + 300}
+        claims = {"iss": self.url, "sub": "ann", "exp": 300}
         claims |= {"aud": f"{PUBLIC}/mcp/films", "scope": "read other"}
         claims = {k: v for k, v in (claims | changes).items() if v is not None}
+        for name_of_time in {"exp", "nbf", "iat"} & claims.keys():
+            if isinstance(claims[name_of_time], int):
+                claims[name_of_time] += time.time()
         return jwt.encode(claims, key, algorithm, headers={"kid": name} | (headers or {}))
 
     def respond(self, asked: Asked) -> Said:
@@ -152,17 +155,16 @@ def unsigned(issuer: Issuer) -> str:
     return jwt.encode(claims, None, "none", headers={"kid": "a"})
 
 
-NOW = time.time()
 LAB, WEB = f"{PUBLIC}/mcp/lab", f"{PUBLIC}/graphs/films"
 TOKENS: dict[str, tuple[Any, int]] = {
     "good": ({}, 200),
     "audience in a list": ({"aud": ["x", f"{PUBLIC}/mcp/films/"]}, 200),
     "scopes of Entra ID": ({"scope": None, "scp": "read"}, 200),
     "scopes of Okta": ({"scope": None, "scp": ["read"]}, 200),
-    "expired within the skew": ({"exp": NOW - 30}, 200),
-    "not yet within the skew": ({"nbf": NOW + 30, "iat": NOW + 30}, 200),
-    "expired": ({"exp": NOW - 90}, 401),
-    "not yet": ({"nbf": NOW + 400}, 401),
+    "expired within the skew": ({"exp": -30}, 200),
+    "not yet within the skew": ({"nbf": 30, "iat": 30}, 200),
+    "expired": ({"exp": -90}, 401),
+    "not yet": ({"nbf": 400}, 401),
     "no end": ({"exp": None}, 401),
     "an end that is no number": ({"exp": "soon"}, 401),
     "no audience": ({"aud": None}, 401),

@@ -61,15 +61,16 @@ class ProtectedResource:
     settings: ServeSettings
     path: str
 
-    def url(self, before: str = "") -> str:
-        """Its URL, which identifies it; or that of its metadata."""
-        return f"{self.settings.public_url}".rstrip("/") + before + self.path
+    @property
+    def url(self) -> str:
+        """Its URL, which identifies it."""
+        return f"{self.settings.public_url}".rstrip("/") + self.path
 
     def metadata(self) -> dict[str, object]:
         """Its description for clients."""
         page = self.settings.oauth_page_client
         return {
-            "resource": self.url(),
+            "resource": self.url,
             "authorization_servers": self.settings.oauth_issuer,
             "scopes_supported": self.settings.oauth_scopes,
             "bearer_methods_supported": ["header"],
@@ -77,10 +78,13 @@ class ProtectedResource:
         }
 
     def error(self, token: VerifiedToken) -> str:
-        """Why a valid token is not for it, as a code of RFC 6750; empty if it is, or of a file."""
-        if token.claims is None:
+        """Why a valid token is not for it, as a code of RFC 6750; empty if it is.
+
+        Tokens without claims, which are not of an issuer, are for all graphs.
+        """
+        if token.claims is None or not self.settings.oauth_issuer:
             return ""
-        audience, wanted = token.claims.get("aud"), self.settings.oauth_audience or self.url()
+        audience, wanted = token.claims.get("aud"), self.settings.oauth_audience or self.url
         named = audience if isinstance(audience, list) else [audience]
         if wanted.rstrip("/") not in (str(one).rstrip("/") for one in named):
             log.info("A token was refused: InvalidAudienceError.")
@@ -89,7 +93,10 @@ class ProtectedResource:
 
     def challenge(self, error: str) -> str:
         """The header `WWW-Authenticate` of a refusal."""
-        scope, metadata = " ".join(self.settings.oauth_scopes), self.url(METADATA)
+        if not self.settings.oauth_issuer:
+            return "Bearer"
+        metadata = f"{self.url.removesuffix(self.path)}{METADATA}{self.path}"
+        scope = " ".join(self.settings.oauth_scopes)
         fields = {"error": error, "scope": scope, "resource_metadata": metadata}
         return "Bearer " + ", ".join(f'{name}="{text}"' for name, text in fields.items() if text)
 
@@ -116,31 +123,24 @@ def require_token(
         if scope["type"] != "http":
             await app(scope, receive, send)
             return
-        resource = None
-        if settings.oauth_issuer:
-            resource = ProtectedResource(settings, scope.get(RESOURCE, path))
-            asked = scope["path"].removeprefix(scope.get("root_path", ""))
-            if asked in (METADATA, METADATA + resource.path):
-                anyone = {"Access-Control-Allow-Origin": "*"}
-                await JSONResponse(resource.metadata(), headers=anyone)(scope, receive, send)
-                return
+        resource = ProtectedResource(settings, scope.get(RESOURCE, path))
+        below = scope["path"].removeprefix(scope.get("root_path", ""))
+        if settings.oauth_issuer and below in (METADATA, METADATA + resource.path):
+            anyone = {"Access-Control-Allow-Origin": "*"}
+            await JSONResponse(resource.metadata(), headers=anyone)(scope, receive, send)
+            return
         token = _bearer_token(scope)
         known = None if token is None else await verifier.verify_token(token)
-        error = "invalid_token" if token is not None else ""
-        if known is not None:
-            error = "" if resource is None else resource.error(known)
-            if not error and (GRAPH not in scope or usable_graphs([scope[GRAPH]], known)):
-                await app({**scope, _VERIFIED: known}, receive, send)
-                return
+        error = resource.error(known) if known else "invalid_token" if token else ""
+        if known and not error and (GRAPH not in scope or usable_graphs([scope[GRAPH]], known)):
+            await app({**scope, _VERIFIED: known}, receive, send)
+            return
+        why = "The token of this request does not allow this graph. GET /graphs lists others."
+        refused = refusal(HTTPStatus.FORBIDDEN, why)
         if known is None or error == "invalid_token":
             why = "This server requires the header 'Authorization: Bearer TOKEN' with its token."
             refused = refusal(HTTPStatus.UNAUTHORIZED, why)
-            refused.headers["WWW-Authenticate"] = "Bearer"
-        else:
-            why = "The token of this request does not allow this graph. GET /graphs lists others."
-            refused = refusal(HTTPStatus.FORBIDDEN, why)
-        if resource is not None:
-            refused.headers["WWW-Authenticate"] = resource.challenge(error)
+        refused.headers["WWW-Authenticate"] = resource.challenge(error)
         await refused(scope, receive, send)
 
     return guarded

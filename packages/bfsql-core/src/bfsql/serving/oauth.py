@@ -10,29 +10,19 @@ import hashlib
 import json
 import logging
 import time
+from contextlib import suppress
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote_plus, urlencode, urlsplit
 
 import jwt
 
-from bfsql import call
+from bfsql import call, http
 from bfsql.errors import BfsqlError, ConfigurationError
-from bfsql.http import (
-    HttpClient,
-    HttpError,
-    HttpRequest,
-    PrivateAddress,
-    basic,
-    describe,
-    is_unencrypted,
-)
 from bfsql.serving.logs import OnceAMinute
 from bfsql.serving.tokens import TOKEN_PREFIX, KnownTokens, TokenOwner
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from bfsql.settings import ServeSettings
 
 log = logging.getLogger(__name__)
@@ -46,12 +36,11 @@ ISSUER_SECONDS, SKEW_SECONDS, KEPT_SECONDS = 10.0, 60.0, 30.0
 FRESH_SECONDS, KEY_SECONDS = 600.0, 3_600.0
 """Age at which keys are read again, and at which they are no longer used."""
 
-_ALGORITHMS = {f"{kind}{bits}" for kind in ("RS", "PS", "ES") for bits in (256, 384, 512)}
-_ALGORITHMS |= {"EdDSA"}
+_ALGORITHMS = "RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA"
 """Neither `none` nor HMAC, with which a public key could sign."""
 
 _FAULTS = (
-    *(BfsqlError, HttpError, PrivateAddress, TimeoutError, RecursionError),
+    *(BfsqlError, http.HttpError, http.PrivateAddress, TimeoutError, RecursionError),
     *(jwt.PyJWTError, ValueError, LookupError, TypeError, AttributeError),  # of unusual JSON
 )
 
@@ -94,17 +83,15 @@ class OAuthTokens:
     async def _verified(self, token: str) -> dict[str, Any]:
         """The claims of a JWT with a good signature, issuer and time."""
         unverified = jwt.decode_complete(token, options={"verify_signature": False})
-        header, issuer = unverified["header"], self._issuers.get(unverified["payload"].get("iss"))
+        issuer = self._issuers.get(unverified["payload"].get("iss"))
         if issuer is None:
             raise jwt.InvalidIssuerError
-        if header.get("alg") not in _ALGORITHMS:
-            raise jwt.InvalidAlgorithmError
-        key = await issuer.key(header.get("kid"))
+        key = await issuer.key(unverified["header"].get("kid"))
         required: Any = {"require": ["exp", "aud", "sub"], "verify_aud": False}
         return jwt.decode(token, key, [key.algorithm_name], required, leeway=SKEW_SECONDS)
 
 
-def _owner(claims: Mapping[str, Any]) -> TokenOwner:
+def _owner(claims: dict[str, Any]) -> TokenOwner:
     """Whose token it is, by the claims that issuers use for this."""
     scopes = claims.get("scope", claims.get("scp", ()))  # the second at Entra ID and Okta
     scopes = scopes.split() if isinstance(scopes, str) else [*map(str, scopes)]
@@ -119,12 +106,11 @@ class _Issuer:
 
     def __init__(self, url: str, settings: ServeSettings) -> None:
         self._url, self._settings = url, settings
-        self._metadata: Mapping[str, Any] = {}
+        self._metadata: dict[str, Any] = {}
         self._keys: dict[str | None, jwt.PyJWK] = {}
-        self._read_at = -float("inf")
-        self._may_read = OnceAMinute()
+        self._read_at, self._may_read = -float("inf"), OnceAMinute()
         self._reading: asyncio.Task[None] | None = None
-        self._introspected: dict[bytes, tuple[float, Mapping[str, Any]]] = {}
+        self._introspected: dict[bytes, tuple[float, dict[str, Any]]] = {}
         self._places = asyncio.Semaphore(8)
         self._check(url)
 
@@ -137,31 +123,29 @@ class _Issuer:
             raise jwt.InvalidKeyError
         return self._keys[name]
 
-    async def introspected(self, token: str) -> Mapping[str, Any]:
+    async def introspected(self, token: str) -> dict[str, Any]:
         """What the issuer says of an active token."""
         digest = hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
         until, claims = self._introspected.get(digest, (0.0, {}))
         if time.time() >= until:
+            client, secret = self._settings.oauth_client_id, self._settings.oauth_client_secret
+            if client is None or secret is None:
+                raise jwt.DecodeError
+            login = http.basic(quote_plus(client), quote_plus(secret.get_secret_value().strip()))
+            form = urlencode({"token": token, "token_type_hint": "access_token"}).encode()
+            headers = {"Authorization": login, "Content-Type": "application/x-www-form-urlencoded"}
             await self._follow(wait=not self._metadata)
             async with self._places, asyncio.timeout(ISSUER_SECONDS):
-                claims = await self._ask(token)
+                claims = await self._document(
+                    self._metadata["introspection_endpoint"], "POST", form, headers
+                )
             until = min(time.time() + KEPT_SECONDS, float(claims.get("exp", "inf")))
             self._introspected[digest] = until, claims
             if len(self._introspected) > MAX_KEPT:
                 del self._introspected[next(iter(self._introspected))]
-        if claims.get("active") is not True or claims["iss"] != self._url:
+        if claims.get("active") is not True or claims.get("iss", self._url) != self._url:
             raise jwt.InvalidTokenError
-        return claims
-
-    async def _ask(self, token: str) -> Mapping[str, Any]:
-        client, secret = self._settings.oauth_client_id, self._settings.oauth_client_secret
-        if client is None or secret is None:
-            raise jwt.DecodeError
-        login = basic(quote_plus(client), quote_plus(secret.get_secret_value().strip()))
-        form = urlencode({"token": token, "token_type_hint": "access_token"}).encode()
-        headers = {"Authorization": login, "Content-Type": "application/x-www-form-urlencoded"}
-        at = self._metadata["introspection_endpoint"]
-        return {"iss": self._url, **await self._document(HttpRequest(at, "POST", form, headers))}
+        return {"iss": self._url, **claims}
 
     async def _follow(self, *, wait: bool) -> None:
         """Read metadata and keys if they are old or lack something, at most once a minute."""
@@ -172,33 +156,35 @@ class _Issuer:
             await asyncio.wait({self._reading})
 
     async def _read(self) -> None:
-        origin, path = urlsplit(self._url)._replace(path="").geturl(), urlsplit(self._url).path
-        path = path.rstrip("/")
-        of_oauth = HttpRequest(f"{origin}/.well-known/oauth-authorization-server{path}")
-        of_openid = HttpRequest(f"{origin}{path}/.well-known/openid-configuration")
+        path = urlsplit(self._url).path.rstrip("/")
+        origin = self._url.rstrip("/").removesuffix(path)
         try:
             async with asyncio.timeout(ISSUER_SECONDS):
-                found = await self._document(of_oauth) or await self._document(of_openid)
+                found = await self._document(
+                    f"{origin}/.well-known/oauth-authorization-server{path}"
+                ) or await self._document(f"{origin}{path}/.well-known/openid-configuration")
                 if found.get("issuer") != self._url:
                     raise ValueError("its metadata is missing or names another issuer")
-                keys = await self._document(HttpRequest(found["jwks_uri"]))
+                keys = await self._document(found["jwks_uri"])
             self._keys, self._metadata = _keys(keys["keys"]), found
             self._read_at = time.monotonic()
         except _FAULTS as error:
-            log.warning("The keys of %s cannot be read. %s", self._url, describe(error))
+            log.warning("The keys of %s cannot be read. %s", self._url, http.describe(error))
 
-    async def _document(self, request: HttpRequest) -> dict[str, Any]:
+    async def _document(self, url: str, *how: Any) -> dict[str, Any]:
         """A JSON object of the issuer; empty if it answers with another status than 200."""
-        self._check(request.url)
-        client, private = HttpClient(), self._settings.oauth_allow_private
+        self._check(url)
+        client, private = http.HttpClient(), self._settings.oauth_allow_private
         try:
-            reply = await client.send_public(request, max_bytes=MAX_DOCUMENT, allow_private=private)
+            reply = await client.send_public(
+                http.HttpRequest(url, *how), max_bytes=MAX_DOCUMENT, allow_private=private
+            )
         finally:
             await client.close()
         return dict(json.loads(reply.body)) if reply.status == HTTPStatus.OK else {}
 
     def _check(self, url: str) -> None:
-        local = self._settings.oauth_allow_private and not is_unencrypted(url)
+        local = self._settings.oauth_allow_private and not http.is_unencrypted(url)
         if not (url.startswith("https://") or local):
             raise ConfigurationError(
                 f"{url} of oauth_issuer is not an https URL. With oauth_allow_private, http is "
@@ -207,13 +193,11 @@ class _Issuer:
 
 
 def _keys(listed: Any) -> dict[str | None, jwt.PyJWK]:
-    """The keys by their names, without those that sign nothing; the only one also as None."""
+    """The keys for signatures by their names; an only one also as None."""
     keys: dict[str | None, jwt.PyJWK] = {}
     for one in listed[:100]:
-        try:
+        with suppress(jwt.PyJWTError):  # of a kind that is not known here
             key = jwt.PyJWK(one)
-        except jwt.PyJWTError:  # of a kind that is not known here
-            continue
-        if key.algorithm_name in _ALGORITHMS and one.get("use", "sig") == "sig":
-            keys[key.key_id] = key
+            if key.algorithm_name in _ALGORITHMS.split() and one.get("use", "sig") == "sig":
+                keys[key.key_id] = key
     return keys if len(keys) > 1 else keys | dict.fromkeys([None], *keys.values())
