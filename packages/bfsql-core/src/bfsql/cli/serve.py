@@ -228,9 +228,7 @@ def waiting(arguments: list[str]) -> str:
 @click.command("token")
 @click.argument("name")
 @click.argument("file", required=False, type=click.Path(path_type=Path))
-@click.option(
-    "--expires", type=click.DateTime(), help="Day or time from which it is refused, in UTC."
-)
+@click.option("--expires", type=click.DateTime(), help="Day or time from which it is refused.")
 def token(name: str, file: Path | None, expires: datetime | None) -> None:
     """Make a token for a client of bfsql serve.
 
@@ -248,10 +246,9 @@ def token(name: str, file: Path | None, expires: datetime | None) -> None:
             raise click.UsageError("A file is listed by `bfsql token list FILE`.")
         uses = last_uses(file)
         for one in read_tokens(file).values():
-            until = f"{one.expires:%Y-%m-%d %H:%M}" if one.expires else "never"
+            until = f"{'expired' if one.is_expired else 'expires'}: {one.expires or 'never'}"
             used = uses.get(one.client_id, "unknown")
-            state = "expired" if one.is_expired else "expires"
-            click.echo(f"{one.client_id}\t{state}: {until}\tlast used: {used}")
+            click.echo(f"{one.client_id}\t{until}\tlast used: {used}")
         return
     made = new_token()
     line = token_line(name, made, expires)

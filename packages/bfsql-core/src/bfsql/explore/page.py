@@ -8,7 +8,6 @@ leads out of that folder.
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterable
 from functools import lru_cache
 from http import HTTPStatus
 from pathlib import Path
@@ -44,8 +43,7 @@ POLICY = (
     "connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 )
-"""The Content-Security-Policy: scripts and styles from files alone, and no text becomes markup. The
-page also connects to the issuers of OAuth, to sign in."""
+"""The Content-Security-Policy: scripts and styles from files alone, and no text becomes markup."""
 
 _HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -101,7 +99,7 @@ def application(
 class Page:
     """The page's files as an ASGI application."""
 
-    def __init__(self, issuers: Iterable[str] = ()) -> None:
+    def __init__(self, issuers: tuple[str, ...] = ()) -> None:
         servers = " ".join(["'self'", *map(server_of, issuers)])
         policy = POLICY.replace("connect-src 'self'", f"connect-src {servers}")
         self._headers = {**_HEADERS, "Content-Security-Policy": policy}

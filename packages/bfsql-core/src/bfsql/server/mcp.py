@@ -44,7 +44,7 @@ from bfsql.server.sessions import Sessions
 from bfsql.server.standard_streams import reserved_stdin, reserved_stdout
 from bfsql.server.stdio_transport import Lines
 from bfsql.server.subscriptions import ListChanges
-from bfsql.serving.access import require_known_names, require_token, verified_token
+from bfsql.serving.access import require_known_names, require_token, subject_of, verified_token
 from bfsql.serving.live import LiveGraph, open_live
 from bfsql.serving.requests import request_id_of, request_of, with_headers
 from bfsql.serving.tokens import TokenVerifier, verifier_of
@@ -336,11 +336,9 @@ def _caller(ctx: _Context) -> Caller | None:
     call.CLIENT.set(client)  # for recordings, which name it on stdio too
     if ctx.request is None or not scope:
         return None
-    user = scope.get("user")
-    token = user.access_token if isinstance(user, AuthenticatedUser) else None
     return Caller(
         client=client,
-        subject=(token.subject or token.client_id or None) if token else None,
+        subject=subject_of(scope),
         session=ctx.request.headers.get(MCP_SESSION_ID_HEADER),
         address=ctx.request.client.host if ctx.request.client else None,
     )

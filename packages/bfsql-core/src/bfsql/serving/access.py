@@ -54,8 +54,7 @@ _AUTHORITY = re.compile(
 # --- tokens ---------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class ProtectedResource:
+class ProtectedResource(NamedTuple):
     """What a token of an issuer has to be for: the graph at a path below the public URL."""
 
     settings: ServeSettings
@@ -68,20 +67,17 @@ class ProtectedResource:
 
     def metadata(self) -> dict[str, object]:
         """Its description for clients."""
-        page = self.settings.oauth_page_client
-        return {
+        fields = {
             "resource": self.url,
             "authorization_servers": self.settings.oauth_issuer,
             "scopes_supported": self.settings.oauth_scopes,
             "bearer_methods_supported": ["header"],
-            **({"bfsql_page_client": page} if page else {}),
+            "bfsql_page_client": self.settings.oauth_page_client,
         }
+        return {name: value for name, value in fields.items() if value}
 
     def error(self, token: VerifiedToken) -> str:
-        """Why a valid token is not for it, as a code of RFC 6750; empty if it is.
-
-        Tokens without claims, which are not of an issuer, are for all graphs.
-        """
+        """Why a valid token of an issuer is not for it (RFC 6750); empty if it is."""
         if token.claims is None or not self.settings.oauth_issuer:
             return ""
         audience, wanted = token.claims.get("aud"), self.settings.oauth_audience or self.url
@@ -107,15 +103,8 @@ def require_token(
     """The application behind a verifier of bearer tokens: a request without a valid one gets 401.
 
     The result is stored in the request's scope, see `verified_token`; the token itself is neither
-    stored nor logged. With `oauth_issuer`, a token of an issuer has to be for the URL of the graph,
-    whose metadata anyone may read.
-
-    Args:
-        app: The application.
-        verifier: Verifies tokens.
-        refusal: Makes the responses to rejected requests.
-        settings: Those of OAuth.
-        path: Path of the application below the public URL, unless the scope has another.
+    stored nor logged. A token of an OAuth issuer has to be for the URL of the graph, at `path` or
+    at the scope's; anyone may read the metadata of that URL.
     """
     from starlette.responses import JSONResponse
 
@@ -136,10 +125,11 @@ def require_token(
             await app({**scope, _VERIFIED: known}, receive, send)
             return
         why = "The token of this request does not allow this graph. GET /graphs lists others."
-        refused = refusal(HTTPStatus.FORBIDDEN, why)
+        status = HTTPStatus.FORBIDDEN
         if known is None or error == "invalid_token":
             why = "This server requires the header 'Authorization: Bearer TOKEN' with its token."
-            refused = refusal(HTTPStatus.UNAUTHORIZED, why)
+            status = HTTPStatus.UNAUTHORIZED
+        refused = refusal(status, why)
         refused.headers["WWW-Authenticate"] = resource.challenge(error)
         await refused(scope, receive, send)
 

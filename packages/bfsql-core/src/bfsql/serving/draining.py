@@ -75,9 +75,8 @@ class Server(WithoutSignals):
             lifespan="on",
             timeout_graceful_shutdown=self.close_seconds,
         )
-        if settings.tls_cert is not None:
-            self.config.load()
-            self.load_certificate()
+        self.config.load()
+        self.load_certificate()
 
     def load_certificate(self) -> None:
         """Read the certificate and its key, for new connections; wrong ones replace no others."""

@@ -30,11 +30,9 @@ log = logging.getLogger(__name__)
 MAX_TOKEN, MAX_DOCUMENT, MAX_KEPT = 16_384, 500_000, 1_000
 """Characters of a token, bytes of an issuer's document, and results of introspection."""
 
-ISSUER_SECONDS, SKEW_SECONDS, KEPT_SECONDS = 10.0, 60.0, 30.0
-"""For an answer of an issuer, between its clock and ours, and for a result of introspection."""
-
-FRESH_SECONDS, KEY_SECONDS = 600.0, 3_600.0
-"""Age at which keys are read again, and at which they are no longer used."""
+ISSUER_SECONDS, SKEW_SECONDS, KEPT_SECONDS, FRESH_SECONDS, KEY_SECONDS = 10, 60, 30, 600, 3_600
+"""For an answer of an issuer; between the clocks; and the age at which a result of introspection is
+forgotten, keys are read again, and keys are no longer used."""
 
 _ALGORITHMS = "RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA"
 """Neither `none` nor HMAC, with which a public key could sign."""
@@ -46,11 +44,7 @@ _FAULTS = (
 
 
 class OAuthTokens:
-    """Verifies tokens of issuers, except for what they are for (`ProtectedResource`).
-
-    Args:
-        settings: Those of the issuers.
-        others: Tokens of the server's own, which are tried first.
+    """Verifies tokens of issuers, except for what they are for (`ProtectedResource`), and others.
 
     Raises:
         ConfigurationError: There is no `public_url`, or an issuer has no usable URL.
@@ -60,7 +54,7 @@ class OAuthTokens:
         if settings.public_url is None:
             raise ConfigurationError(
                 "oauth_issuer needs public_url (--public-url), the address by which clients reach "
-                "this server, as https://graph.example.org: tokens have to be issued for it."
+                "this server: tokens are issued for it."
             )
         self._others = others
         self._issuers = {url: _Issuer(url, settings) for url in settings.oauth_issuer}
@@ -105,7 +99,8 @@ class _Issuer:
     """An issuer, whose metadata and keys are read when first needed, and again at times."""
 
     def __init__(self, url: str, settings: ServeSettings) -> None:
-        self._url, self._settings = url, settings
+        self._url, self._settings, self._may_be_local = url, settings, settings.oauth_allow_private
+        self._client = http.HttpClient()
         self._metadata: dict[str, Any] = {}
         self._keys: dict[str | None, jwt.PyJWK] = {}
         self._read_at, self._may_read = -float("inf"), OnceAMinute()
@@ -136,9 +131,8 @@ class _Issuer:
             headers = {"Authorization": login, "Content-Type": "application/x-www-form-urlencoded"}
             await self._follow(wait=not self._metadata)
             async with self._places, asyncio.timeout(ISSUER_SECONDS):
-                claims = await self._document(
-                    self._metadata["introspection_endpoint"], "POST", form, headers
-                )
+                at = self._metadata["introspection_endpoint"]
+                claims = await self._document(at, "POST", form, headers)
             until = min(time.time() + KEPT_SECONDS, float(claims.get("exp", "inf")))
             self._introspected[digest] = until, claims
             if len(self._introspected) > MAX_KEPT:
@@ -150,19 +144,19 @@ class _Issuer:
     async def _follow(self, *, wait: bool) -> None:
         """Read metadata and keys if they are old or lack something, at most once a minute."""
         if (wait or time.monotonic() - self._read_at > FRESH_SECONDS) and self._may_read():
-            reading = asyncio.get_running_loop().create_task(self._read(), context=call.outside())
-            self._reading = reading
+            loop = asyncio.get_running_loop()
+            self._reading = loop.create_task(self._read(), context=call.outside())
         if wait and self._reading is not None:
             await asyncio.wait({self._reading})
 
     async def _read(self) -> None:
         path = urlsplit(self._url).path.rstrip("/")
         origin = self._url.rstrip("/").removesuffix(path)
+        of_oauth = f"{origin}/.well-known/oauth-authorization-server{path}"
+        of_openid = f"{origin}{path}/.well-known/openid-configuration"
         try:
             async with asyncio.timeout(ISSUER_SECONDS):
-                found = await self._document(
-                    f"{origin}/.well-known/oauth-authorization-server{path}"
-                ) or await self._document(f"{origin}{path}/.well-known/openid-configuration")
+                found = await self._document(of_oauth) or await self._document(of_openid)
                 if found.get("issuer") != self._url:
                     raise ValueError("its metadata is missing or names another issuer")
                 keys = await self._document(found["jwks_uri"])
@@ -174,22 +168,15 @@ class _Issuer:
     async def _document(self, url: str, *how: Any) -> dict[str, Any]:
         """A JSON object of the issuer; empty if it answers with another status than 200."""
         self._check(url)
-        client, private = http.HttpClient(), self._settings.oauth_allow_private
-        try:
-            reply = await client.send_public(
-                http.HttpRequest(url, *how), max_bytes=MAX_DOCUMENT, allow_private=private
-            )
-        finally:
-            await client.close()
+        request, bounds = http.HttpRequest(url, *how), {"max_bytes": MAX_DOCUMENT}
+        reply = await self._client.send_public(request, **bounds, allow_private=self._may_be_local)
         return dict(json.loads(reply.body)) if reply.status == HTTPStatus.OK else {}
 
     def _check(self, url: str) -> None:
-        local = self._settings.oauth_allow_private and not http.is_unencrypted(url)
+        local = self._may_be_local and not http.is_unencrypted(url)
         if not (url.startswith("https://") or local):
-            raise ConfigurationError(
-                f"{url} of oauth_issuer is not an https URL. With oauth_allow_private, http is "
-                "allowed on this machine."
-            )
+            why = "is not an https URL, nor one of this machine with oauth_allow_private"
+            raise ConfigurationError(f"{url} of oauth_issuer {why}.")
 
 
 def _keys(listed: Any) -> dict[str | None, jwt.PyJWK]:
@@ -200,4 +187,6 @@ def _keys(listed: Any) -> dict[str | None, jwt.PyJWK]:
             key = jwt.PyJWK(one)
             if key.algorithm_name in _ALGORITHMS.split() and one.get("use", "sig") == "sig":
                 keys[key.key_id] = key
-    return keys if len(keys) > 1 else keys | dict.fromkeys([None], *keys.values())
+    if len(keys) == 1:
+        keys[None] = next(iter(keys.values()))
+    return keys

@@ -9,9 +9,7 @@ The file has a line for each token, its name and its hash:
     alice sha256:2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824
     bob sha256:81b637d8fcd2c6da6359e6963113a1170de795e4b725b84d1e0b4cfd9ec58ce9 expires=2027-01-31
 
-A token is 256 random bits, so SHA-256 is enough: it cannot be guessed, however fast the hash is. A
-slow hash, which passwords need, would cost the server time for every request, including invalid
-ones.
+A token is 256 random bits, which cannot be guessed, however fast the hash is.
 """
 
 from __future__ import annotations
@@ -22,6 +20,7 @@ import json
 import logging
 import re
 import secrets
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -30,7 +29,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from bfsql.errors import ConfigurationError
-from bfsql.serving.logs import OnceAMinute
 from bfsql.settings import UnreadableFile, read_text
 
 if TYPE_CHECKING:
@@ -85,7 +83,7 @@ class TokenOwner:
     @property
     def is_expired(self) -> bool:
         """Whether the token is refused from now on."""
-        return self.expires is not None and self.expires <= datetime.now(UTC)
+        return self.expires is not None and self.expires.timestamp() <= time.time()
 
 
 class KnownTokens:
@@ -107,7 +105,6 @@ class KnownTokens:
         self._file, self._shared = file, _digest(shared) if shared else b""
         self._tokens: dict[bytes, TokenOwner] = {}
         self._used: dict[str, str] = {}
-        self._may_write = OnceAMinute()
         if file is not None:
             self._seen = _state(file)
             self._tokens = read_tokens(file)
@@ -131,8 +128,9 @@ class KnownTokens:
             known = TokenOwner()
         if known is None or known.is_expired:
             return None
-        self._used[known.client_id] = datetime.now(UTC).isoformat(timespec="minutes")
-        if self._file is not None and self._may_write():
+        today = f"{datetime.now(UTC):%Y-%m-%d}"
+        if self._file is not None and self._used.get(known.client_id) != today:
+            self._used[known.client_id] = today
             with suppress(OSError):  # the folder may be one that is only read
                 used = json.dumps(last_uses(self._file) | self._used, indent=0)
                 self._file.with_suffix(".used").write_text(used)
@@ -154,10 +152,9 @@ class KnownTokens:
 
 def verifier_of(settings: ServeSettings) -> TokenVerifier | None:
     """The verifier for the settings; None if they have neither a token nor an issuer."""
-    known = None
-    if settings.bearer_token is not None or settings.bearer_tokens is not None:
-        shared = settings.bearer_token.get_secret_value() if settings.bearer_token else ""
-        known = KnownTokens(settings.bearer_tokens, shared)
+    shared, file = settings.bearer_token, settings.bearer_tokens
+    text = shared.get_secret_value() if shared else ""
+    known = KnownTokens(file, text) if text or file else None
     if not settings.oauth_issuer:
         return known
     from bfsql.serving.oauth import OAuthTokens
@@ -182,7 +179,7 @@ def token_line(name: str, token: str, expires: datetime | None = None) -> str:
 
 
 def last_uses(file: Path) -> dict[str, str]:
-    """When each name was used last, as noted beside a file of tokens once a minute."""
+    """The day on which each name was used last, as noted beside a file of tokens."""
     try:
         return dict(json.loads(file.with_suffix(".used").read_text()))
     except (OSError, ValueError, TypeError):
@@ -225,8 +222,6 @@ def read_tokens(path: Path) -> dict[bytes, TokenOwner]:
                 f"{path}, line {number}: {name!r} has the same token as "
                 f"{tokens[digest].client_id!r}. Create a separate one with `bfsql token NAME`."
             )
-        if expires and expires.tzinfo is None:
-            expires = expires.replace(tzinfo=UTC)
         tokens[digest] = TokenOwner(name, expires=expires)
     if wrong:
         raise ConfigurationError("\n".join(wrong[:10]))
