@@ -1,15 +1,32 @@
 """The process in which a graph is served."""
 
+import asyncio
 import gc
+import os
+import shutil
+import signal
+import ssl
 import sys
 from contextlib import asynccontextmanager
+from urllib.parse import urlsplit
 
+import pytest
+
+from bfsql.errors import ConfigurationError
 from bfsql.graph import open_graph
 from bfsql.memory import MemoryBackend
 from bfsql.models import NodeRecord
 from bfsql.serving.live import LiveConfiguration
-from bfsql.serving.run import open_while_importing
+from bfsql.serving.run import open_while_importing, serve_http
 from bfsql.settings import ServeSettings
+from bfsql_test_support.missing import missing
+from bfsql_test_support.servers.certificates import CERTIFICATE, KEY, make_certificates
+
+
+@asynccontextmanager
+async def one_node():
+    async with open_graph(MemoryBackend([NodeRecord("n", "Type")])) as graph:
+        yield graph
 
 
 def settings_of_the_interpreter() -> tuple[object, ...]:
@@ -20,11 +37,41 @@ async def test_the_settings_of_the_interpreter_are_undone_when_serving_ends():
     gc.unfreeze()  # what the tests consist of is frozen after their collection
     before = settings_of_the_interpreter()
 
-    @asynccontextmanager
-    async def one_node():
-        async with open_graph(MemoryBackend([NodeRecord("n", "Type")])) as graph:
-            yield graph
-
     async with open_while_importing({"": LiveConfiguration(one_node, ServeSettings())}):
         assert settings_of_the_interpreter() == ((20_000, 2, 600), True, 0.0005)
     assert settings_of_the_interpreter() == before
+
+
+async def test_a_certificate_is_read_again_on_sighup_unless_it_is_wrong(tmp_path, capsys):
+    loop, listening = asyncio.get_running_loop(), asyncio.Future()
+    places = [tmp_path / "first", tmp_path / "second"]
+    if not all(map(make_certificates, places)):
+        missing("openssl", "there is no openssl here")
+    first, second = places
+    settings = ServeSettings(
+        transport="http", port=0, tls_cert=first / CERTIFICATE, tls_key=first / KEY
+    )
+
+    def served() -> str:
+        return ssl.get_server_certificate(("127.0.0.1", urlsplit(listening.result()).port))
+
+    async def after_sighup(condition):
+        os.kill(os.getpid(), signal.SIGHUP)
+        async with asyncio.timeout(10):
+            while not await asyncio.to_thread(condition):  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+
+    graphs = {"": LiveConfiguration(one_node, settings)}
+    serving = loop.create_task(serve_http(graphs, settings, on_listening=listening.set_result))
+    assert (await listening).startswith("https://127.0.0.1:")
+    assert await asyncio.to_thread(served) == (first / CERTIFICATE).read_text()
+    shutil.copy(second / KEY, first / KEY)
+    await after_sighup(lambda: "tls_cert or tls_key cannot be used" in capsys.readouterr().err)
+    assert await asyncio.to_thread(served) != (second / CERTIFICATE).read_text()
+    shutil.copy(second / CERTIFICATE, first / CERTIFICATE)
+    await after_sighup(lambda: served() == (second / CERTIFICATE).read_text())
+    os.kill(os.getpid(), signal.SIGTERM)
+    await serving
+    shutil.copy(second / CERTIFICATE, first / KEY)
+    with pytest.raises(ConfigurationError, match="tls_cert or tls_key cannot be used"):
+        await serve_http(graphs, settings)

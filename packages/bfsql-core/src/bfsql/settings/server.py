@@ -37,9 +37,8 @@ AT_START = (
     *("transport", "rest", "host", "port", "allowed_hosts", "cors_origins", "stateless"),
     *("trusted_proxies", "public_url", "oauth_issuer", "oauth_audience", "oauth_scopes"),
     *("oauth_client_id", "oauth_client_secret", "oauth_page_client", "oauth_allow_private"),
-    *("tls_cert", "tls_key"),
     *("bearer_token", "bearer_tokens", "insecure", "max_request_bytes", "log_format"),
-    *("max_connections", "read_timeout", "write_timeout", "idle_timeout"),
+    *("max_connections", "read_timeout", "write_timeout", "idle_timeout", "tls_cert", "tls_key"),
     *("max_sessions", "session_timeout", "admin_host", "admin_port", "record", "apps"),
 )
 """Settings that are read only when the server starts."""

@@ -19,7 +19,7 @@ export async function signIn(challenge) {
     sessionStorage.setItem(STORED, JSON.stringify({ form, verifier, state, issuer, at: found.token_endpoint, hash: location.hash }));
     const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(verifier));
     const to = new URL(found.authorization_endpoint);
-    const asked = { ...form, response_type: "code", state, scope: about.scopes_supported.join(" "), code_challenge: base64(new Uint8Array(digest)), code_challenge_method: "S256" };
+    const asked = { ...form, response_type: "code", state, scope: about.scopes_supported?.join(" "), code_challenge: base64(new Uint8Array(digest)), code_challenge_method: "S256" };
     for (const [name, value] of Object.entries(asked)) if (value) to.searchParams.set(name, value);
     location.assign(to);
   };
