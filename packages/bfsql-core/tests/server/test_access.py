@@ -12,16 +12,9 @@ from pydantic import SecretStr
 
 from bfsql.cli.command import bfsql
 from bfsql.errors import ConfigurationError
-from bfsql.serving.access import AllowedNames, allowed_names
+from bfsql.serving.access import AllowedNames, allowed_names, verifier_of
 from bfsql.serving.address import check_exposure
-from bfsql.serving.tokens import (
-    KnownTokens,
-    last_uses,
-    new_token,
-    read_tokens,
-    token_line,
-    verifier_of,
-)
+from bfsql.serving.tokens import KnownTokens, last_uses, new_token, read_tokens, token_line
 from bfsql.settings import ServeSettings
 
 

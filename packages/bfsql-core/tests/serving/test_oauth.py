@@ -23,9 +23,10 @@ from bfsql.graph import open_graph
 from bfsql.memory import MemoryBackend
 from bfsql.models import NodeRecord
 from bfsql.serving import oauth
+from bfsql.serving.access import verifier_of
 from bfsql.serving.graphs import application
 from bfsql.serving.live import LiveGraph
-from bfsql.serving.tokens import token_line, verifier_of
+from bfsql.serving.tokens import token_line
 from bfsql.settings import ServeSettings
 from bfsql_test_support.case_table import case_table
 from bfsql_test_support.raw_mcp import INITIALIZE, message, tool_call

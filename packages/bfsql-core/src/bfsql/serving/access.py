@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from bfsql.errors import ConfigurationError
 from bfsql.serving.address import is_loopback
 from bfsql.serving.requests import header_values
-from bfsql.serving.tokens import TokenVerifier, VerifiedToken
+from bfsql.serving.tokens import KnownTokens, TokenVerifier, VerifiedToken
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -52,6 +52,18 @@ _AUTHORITY = re.compile(
 
 
 # --- tokens ---------------------------------------------------------------------
+
+
+def verifier_of(settings: ServeSettings) -> TokenVerifier | None:
+    """The verifier for the settings; None if they have neither a token nor an issuer."""
+    shared, file = settings.bearer_token, settings.bearer_tokens
+    text = shared.get_secret_value() if shared else ""
+    known = KnownTokens(file, text) if text or file else None
+    if not settings.oauth_issuer:
+        return known
+    from bfsql.serving.oauth import OAuthTokens
+
+    return OAuthTokens(settings, known)
 
 
 class ProtectedResource(NamedTuple):

@@ -24,9 +24,9 @@ from bfsql.serving.access import (
     require_token,
     usable_graphs,
     verified_token,
+    verifier_of,
 )
 from bfsql.serving.requests import with_headers
-from bfsql.serving.tokens import verifier_of
 
 if TYPE_CHECKING:
     from starlette.requests import Request

@@ -26,13 +26,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from bfsql.errors import ConfigurationError
 from bfsql.settings import UnreadableFile, read_text
-
-if TYPE_CHECKING:
-    from bfsql.settings import ServeSettings
 
 log = logging.getLogger(__name__)
 
@@ -148,18 +145,6 @@ class KnownTokens:
             log.warning("%s The tokens that were read before stay valid.", error)
         else:
             log.info("%d tokens were read from %s.", len(self._tokens), file)
-
-
-def verifier_of(settings: ServeSettings) -> TokenVerifier | None:
-    """The verifier for the settings; None if they have neither a token nor an issuer."""
-    shared, file = settings.bearer_token, settings.bearer_tokens
-    text = shared.get_secret_value() if shared else ""
-    known = KnownTokens(file, text) if text or file else None
-    if not settings.oauth_issuer:
-        return known
-    from bfsql.serving.oauth import OAuthTokens
-
-    return OAuthTokens(settings, known)
 
 
 def new_token() -> str:
