@@ -275,18 +275,14 @@ def require_known_names(app: ASGIApp, settings: ServeSettings, refusal: Refusal)
                     "This server does not accept the name in the header Host. Use one of its "
                     "names, or ask its operator to add the name to allowed_hosts.",
                 )
-            elif not names.allows_origin(origin, host):
+            elif not names.allows_origin(origin, host) or (
+                origin is None and ANY not in names.origins and _embedded_elsewhere(scope)
+            ):
                 answer = refusal(
                     HTTPStatus.FORBIDDEN,
-                    "This server does not accept requests from pages of the origin in the header "
-                    "Origin. Its operator can add the origin to cors_origins.",
-                )
-            elif origin is None and ANY not in names.origins and _embedded_elsewhere(scope):
-                answer = refusal(
-                    HTTPStatus.FORBIDDEN,
-                    "This server does not accept requests from pages of other sites without the "
-                    "header Origin. Open the address directly; or let the page use fetch(), and "
-                    "its operator add the page's origin to cors_origins.",
+                    "This server does not accept requests from pages of this origin. Open the "
+                    "address directly; or let the page use fetch(), and its operator add the "
+                    "page's origin to cors_origins.",
                 )
         await answer(scope, receive, send)
 

@@ -10,9 +10,8 @@ import hashlib
 import json
 import logging
 import time
-from contextlib import suppress
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote_plus, urlencode, urlsplit
 
 import jwt
@@ -21,9 +20,7 @@ from bfsql import call, http
 from bfsql.errors import BfsqlError, ConfigurationError
 from bfsql.serving.logs import OnceAMinute
 from bfsql.serving.tokens import TOKEN_PREFIX, KnownTokens, TokenOwner
-
-if TYPE_CHECKING:
-    from bfsql.settings import ServeSettings
+from bfsql.settings import ServeSettings
 
 log = logging.getLogger(__name__)
 
@@ -159,17 +156,19 @@ class _Issuer:
                 found = await self._document(of_oauth) or await self._document(of_openid)
                 if found.get("issuer") != self._url:
                     raise ValueError("its metadata is missing or names another issuer")
-                keys = await self._document(found["jwks_uri"])
-            self._keys, self._metadata = _keys(keys["keys"]), found
-            self._read_at = time.monotonic()
+                keys = (await self._document(found["jwks_uri"]))["keys"]
+            usable = [k for k in jwt.PyJWKSet(keys).keys if k.algorithm_name in _ALGORITHMS.split()]
+            self._keys = dict.fromkeys([None], usable[0]) if len(usable) == 1 else {}
+            self._keys |= {key.key_id: key for key in usable}
+            self._metadata, self._read_at = found, time.monotonic()
         except _FAULTS as error:
             log.warning("The keys of %s cannot be read. %s", self._url, http.describe(error))
 
     async def _document(self, url: str, *how: Any) -> dict[str, Any]:
         """A JSON object of the issuer; empty if it answers with another status than 200."""
         self._check(url)
-        request, bounds = http.HttpRequest(url, *how), {"max_bytes": MAX_DOCUMENT}
-        reply = await self._client.send_public(request, **bounds, allow_private=self._may_be_local)
+        request, local = http.HttpRequest(url, *how), self._may_be_local
+        reply = await self._client.send_public(request, max_bytes=MAX_DOCUMENT, allow_private=local)
         return dict(json.loads(reply.body)) if reply.status == HTTPStatus.OK else {}
 
     def _check(self, url: str) -> None:
@@ -177,16 +176,3 @@ class _Issuer:
         if not (url.startswith("https://") or local):
             why = "is not an https URL, nor one of this machine with oauth_allow_private"
             raise ConfigurationError(f"{url} of oauth_issuer {why}.")
-
-
-def _keys(listed: Any) -> dict[str | None, jwt.PyJWK]:
-    """The keys for signatures by their names; an only one also as None."""
-    keys: dict[str | None, jwt.PyJWK] = {}
-    for one in listed[:100]:
-        with suppress(jwt.PyJWTError):  # of a kind that is not known here
-            key = jwt.PyJWK(one)
-            if key.algorithm_name in _ALGORITHMS.split() and one.get("use", "sig") == "sig":
-                keys[key.key_id] = key
-    if len(keys) == 1:
-        keys[None] = next(iter(keys.values()))
-    return keys

@@ -100,8 +100,7 @@ class KnownTokens:
 
     def __init__(self, file: Path | None, shared: str = "") -> None:
         self._file, self._shared = file, _digest(shared) if shared else b""
-        self._tokens: dict[bytes, TokenOwner] = {}
-        self._used: dict[str, str] = {}
+        self._tokens, self._used = dict[bytes, TokenOwner](), dict[str, str]()
         if file is not None:
             self._seen = _state(file)
             self._tokens = read_tokens(file)
