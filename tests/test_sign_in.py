@@ -1,12 +1,12 @@
 """Sign-in from nothing: the SDK's client, and the page, at npm's `oidc-provider`."""
 
 import re
+import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 import httpx2
 import pytest
@@ -20,34 +20,11 @@ from bfsql_test_support.browser.fixtures import browser, visit
 from bfsql_test_support.servers.port import free_port
 
 __all__ = ["browser", "visit"]
-
-ISSUER = """
-import Provider from "oidc-provider";
-const [port, page] = process.argv.slice(2);
-const client = (client_id, rest) => ({ client_id, application_type: "native", ...rest });
-new Provider(`http://127.0.0.1:${port}`, {
-  clients: [
-    client("page", { token_endpoint_auth_method: "none", redirect_uris: [page] }),
-    client("bfsql", { client_secret: "s3cret", redirect_uris: [], response_types: [], grant_types: [] }),
-  ],
-  clientBasedCORS: () => true,
-  scopes: ["openid", "offline_access", "read"],
-  cookies: { keys: ["k"] },
-  features: {
-    registration: { enabled: true },
-    introspection: { enabled: true },
-    resourceIndicators: {
-      enabled: true,
-      useGrantedResource: () => true,
-      getResourceServerInfo: (_, resource) => ({
-        scope: "read", audience: resource, accessTokenFormat: resource.endsWith("opaque") ? "opaque" : "jwt",
-      }),
-    },
-  },
-}).listen(port, "127.0.0.1", () => console.log("ready"));
-"""
 pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+ISSUER = Path(__file__).with_name("issuer.mjs")
 CALLBACK = "http://127.0.0.1:9/callback"
+FIELD = re.compile(r'action="(?P<action>[^"]+)".*?name="prompt" value="(?P<prompt>\w+)"', re.DOTALL)
 
 
 class Storage:
@@ -69,97 +46,84 @@ class Storage:
 
 
 @pytest.fixture(scope="module")
-def places(
+def server(
     node_programs: Any, films_db: Path, programs: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[str]:
-    """A server for the graphs `films` and `more`, which trusts an issuer; its address."""
-    folder = tmp_path_factory.mktemp("sign-in")
-    ports = free_port(), free_port()
-    issuer, server = (f"http://127.0.0.1:{port}" for port in ports)
-    script = node_programs.modules / "issuer.mjs"
-    script.write_text(ISSUER, encoding="utf-8")
+    """Serves the films twice, and trusts an issuer; its address."""
+    folder, (port, own) = tmp_path_factory.mktemp("sign-in"), (free_port(), free_port())
+    url = f"http://127.0.0.1:{own}"
+    script = node_programs.modules / ISSUER.name
+    shutil.copy(ISSUER, script)  # it imports packages of the folder in which it is
     (folder / "secret").write_text("s3cret")
     graphs = "".join(f'[graphs.{name}]\npath = "{films_db}"\n' for name in ("films", "opaque"))
     (folder / "bfsql.toml").write_text(graphs)
-    options = {"port": ports[1], "public-url": server, "oauth-issuer": issuer}
-    options |= {"oauth-scopes": "read", "oauth-page-client": "page", "oauth-client-id": "bfsql"}
-    options |= {"oauth-client-secret-file": folder / "secret", "config": folder / "bfsql.toml"}
-    told = [f"--{name}={value}" for name, value in options.items()]
-    serve = [programs / "bfsql", "serve", "--transport=http", "--rest", "--oauth-allow-private"]
+    told = {"public-url": url, "oauth-issuer": f"http://127.0.0.1:{port}", "oauth-scopes": "read"}
+    told |= {"oauth-client-id": "bfsql", "oauth-client-secret-file": folder / "secret"}
+    told |= {"oauth-page-client": "page", "port": own, "config": folder / "bfsql.toml"}
+    options = ["--transport=http", "--rest", *(f"--{name}={value}" for name, value in told.items())]
+    issuer = [node_programs.node, script, str(port), f"{url}/graphs/films/"]
     with ExitStack() as stack:
-        for command in (
-            [node_programs.node, script, str(ports[0]), f"{server}/graphs/films/"],
-            [*serve, *told],
-        ):
-            process = stack.enter_context(
-                subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-            )
+        for command in (issuer, [programs / "bfsql", "serve", "--oauth-allow-private", *options]):
+            streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+            process = stack.enter_context(subprocess.Popen(command, text=True, **streams))
             stack.callback(process.terminate)
             assert process.stdout
-            found = re.search(rb"ready|answers at", line := process.stdout.readline())
-            while not found:
-                assert line and process.poll() is None, line
-                found = re.search(rb"ready|answers at", line := process.stdout.readline())
-        yield server
+            said = next(
+                (line for line in process.stdout if re.search("^ready|answers at", line)), ""
+            )
+            assert said, command
+        yield url
 
 
-async def signed_in(url: str) -> tuple[Storage, OAuthClientProvider]:
-    """A client that knows only the server's address, whose user signs in as ann."""
-    codes = []
+def provider_for(url: str, storage: Storage) -> OAuthClientProvider:
+    """The sign-in of a client that knows only a server's address, whose user is ann."""
+    at = httpx2.URL()
 
-    async def in_browser(at: str) -> None:
+    async def in_browser(asked: str) -> None:
+        nonlocal at
+        at, form = httpx2.URL(asked), {}
         async with httpx2.AsyncClient(trust_env=False) as web:
-            form: dict[str, str] = {}
-            while not at.startswith(CALLBACK):
+            while not str(at).startswith(CALLBACK):
                 answer = await (web.post(at, data=form) if form else web.get(at))
-                form, before = {}, at
-                if answer.is_redirect:
-                    at = str(answer.url.join(answer.headers["location"]))
-                    continue
-                prompt = re.search(r'name="prompt" value="(\w+)"', answer.text)
-                action = re.search(r'action="([^"]+)"', answer.text)
-                assert prompt and action, answer.text
-                at = str(httpx2.URL(before).join(action[1]))
-                form = {"prompt": prompt[1], "login": "ann", "password": "x"}
-        codes.append({name: value for name, [value] in parse_qs(urlsplit(at).query).items()})
+                found, form = FIELD.search(answer.text), {}
+                if found:
+                    form = {"prompt": found["prompt"], "login": "ann", "password": "x"}
+                at = at.join(found["action"] if found else answer.headers["location"])
 
     async def code() -> AuthorizationCodeResult:
-        return AuthorizationCodeResult(**codes.pop())
+        return AuthorizationCodeResult(**at.params)
 
-    storage = Storage()
     about = OAuthClientMetadata(redirect_uris=[CALLBACK], client_name="test")  # type: ignore[list-item]
-    return storage, OAuthClientProvider(url, about, storage, in_browser, code)
+    return OAuthClientProvider(url, about, storage, in_browser, code)
 
 
 @pytest.mark.parametrize("graph", ["films", "opaque"])
-async def test_the_sdks_client_signs_in_from_nothing_and_asks(places: str, graph: str) -> None:
-    url = f"{places}/mcp/{graph}"
-    storage, provider = await signed_in(url)
+async def test_the_sdks_client_signs_in_from_nothing_and_asks(server: str, graph: str) -> None:
+    url, storage = f"{server}/mcp/{graph}", Storage()
     async with (
-        httpx2.AsyncClient(auth=provider, timeout=30, trust_env=False) as http,
-        Client(streamable_http_client(url, http_client=http)) as client,
+        httpx2.AsyncClient(auth=provider_for(url, storage), timeout=30, trust_env=False) as web,
+        Client(streamable_http_client(url, http_client=web)) as client,
     ):
-        listed = await client.list_tools()
-        found = await client.call_tool("search_entities", {"query": "Tom Hanks"})
-    assert len(listed.tools) == 6
+        assert len((await client.list_tools()).tools) == 6
+        found: Any = await client.call_tool("search_entities", {"query": "Tom Hanks"})
     assert "Tom Hanks" in found.content[0].text
-    assert storage.tokens.scope == "read"
-    assert (storage.tokens.access_token.count(".") == 2) is (graph == "films")
-    token = {"Authorization": f"Bearer {storage.tokens.access_token}"}
-    async with httpx2.AsyncClient(headers=token, trust_env=False) as web:
+    tokens: Any = storage.tokens
+    assert (tokens.access_token.count(".") == 2) is (graph == "films")
+    headers = {"Authorization": f"Bearer {tokens.access_token}"}
+    async with httpx2.AsyncClient(headers=headers, trust_env=False) as web:
         for path in ("/mcp/films", "/mcp/opaque", "/graphs/films/schema", "/graphs", "/mcp"):
-            opened = (await web.post(f"{places}{path}", json={})).status_code != 401
+            opened = (await web.post(f"{server}{path}", json={})).status_code != 401
             assert opened is (path == f"/mcp/{graph}"), path
 
 
-async def test_the_page_signs_in_and_shows_the_graph(places: str, visit: Visit) -> None:
+async def test_the_page_signs_in_and_shows_the_graph(server: str, visit: Visit) -> None:
     visit.expect_incident("401|fonts.googleapis")  # of the fonts of the issuer's forms
-    page = visit.page
-    await page.goto(f"{places}/graphs/films/#view=search&q=Tom+Hanks")
+    page, address = visit.page, f"{server}/graphs/films/#view=search&q=Tom+Hanks"
+    await page.goto(address)
     await page.get_by_role("button", name="Sign in").click()
     await page.get_by_placeholder("Enter any login").fill("ann")
     await page.get_by_placeholder("and password").fill("x")
     await page.get_by_role("button", name="Sign-in").click()
     await page.get_by_role("button", name="Continue").click()
     await page.get_by_role("link", name="Tom Hanks").first.wait_for()
-    assert page.url.startswith(f"{places}/graphs/films/#view=search")
+    assert page.url == address
