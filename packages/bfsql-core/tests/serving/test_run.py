@@ -43,35 +43,33 @@ async def test_the_settings_of_the_interpreter_are_undone_when_serving_ends():
 
 
 async def test_a_certificate_is_read_again_on_sighup_unless_it_is_wrong(tmp_path, capsys):
-    loop, listening = asyncio.get_running_loop(), asyncio.Future()
-    places = [tmp_path / "first", tmp_path / "second"]
+    first, second = places = [tmp_path / "first", tmp_path / "second"]
     if not all(map(make_certificates, places)):
         missing("openssl", "there is no openssl here")
-    first, second = places
-    settings = ServeSettings(
-        transport="http", port=0, tls_cert=first / CERTIFICATE, tls_key=first / KEY
-    )
+    certificate, key = first / CERTIFICATE, first / KEY
+    settings = ServeSettings(transport="http", port=0, tls_cert=certificate, tls_key=key)
+    graphs, listening = {"": LiveConfiguration(one_node, settings)}, asyncio.Future()
 
     def served() -> str:
         return ssl.get_server_certificate(("127.0.0.1", urlsplit(listening.result()).port))
 
     async def after_sighup(condition):
         os.kill(os.getpid(), signal.SIGHUP)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(20):
             while not await asyncio.to_thread(condition):  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
 
-    graphs = {"": LiveConfiguration(one_node, settings)}
-    serving = loop.create_task(serve_http(graphs, settings, on_listening=listening.set_result))
+    serving = asyncio.ensure_future(serve_http(graphs, settings, on_listening=listening.set_result))
     assert (await listening).startswith("https://127.0.0.1:")
-    assert await asyncio.to_thread(served) == (first / CERTIFICATE).read_text()
-    shutil.copy(second / KEY, first / KEY)
+    before = await asyncio.to_thread(served)
+    assert before == certificate.read_text()
+    shutil.copy(second / KEY, key)
     await after_sighup(lambda: "tls_cert or tls_key cannot be used" in capsys.readouterr().err)
-    assert await asyncio.to_thread(served) != (second / CERTIFICATE).read_text()
-    shutil.copy(second / CERTIFICATE, first / CERTIFICATE)
+    assert await asyncio.to_thread(served) == before
+    shutil.copy(second / CERTIFICATE, certificate)
     await after_sighup(lambda: served() == (second / CERTIFICATE).read_text())
     os.kill(os.getpid(), signal.SIGTERM)
     await serving
-    shutil.copy(second / CERTIFICATE, first / KEY)
+    shutil.copy(certificate, key)
     with pytest.raises(ConfigurationError, match="tls_cert or tls_key cannot be used"):
         await serve_http(graphs, settings)
