@@ -44,13 +44,7 @@ from bfsql.server.sessions import Sessions
 from bfsql.server.standard_streams import reserved_stdin, reserved_stdout
 from bfsql.server.stdio_transport import Lines
 from bfsql.server.subscriptions import ListChanges
-from bfsql.serving.access import (
-    require_known_names,
-    require_token,
-    subject_of,
-    verified_token,
-    verifier_of,
-)
+from bfsql.serving.access import require_known_names, require_token, verified_token, verifier_of
 from bfsql.serving.live import LiveGraph, open_live
 from bfsql.serving.requests import request_id_of, request_of, with_headers
 from bfsql.serving.tokens import TokenVerifier
@@ -342,9 +336,11 @@ def _caller(ctx: _Context) -> Caller | None:
     call.CLIENT.set(client)  # for recordings, which name it on stdio too
     if ctx.request is None or not scope:
         return None
+    user = scope.get("user")
+    token = user.access_token if isinstance(user, AuthenticatedUser) else None
     return Caller(
         client=client,
-        subject=subject_of(scope),
+        subject=(token.subject or token.client_id or None) if token else None,
         session=ctx.request.headers.get(MCP_SESSION_ID_HEADER),
         address=ctx.request.client.host if ctx.request.client else None,
     )

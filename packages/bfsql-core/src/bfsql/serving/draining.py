@@ -80,9 +80,10 @@ class Server(WithoutSignals):
 
     def load_certificate(self) -> None:
         """Read the certificate and its key, for new connections; wrong ones replace no others."""
-        settings, fresh = self._live.settings, ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        settings = self._live.settings
         if settings.tls_cert is None:
             return
+        fresh = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         try:
             for context in (fresh, self.config.ssl or fresh):  # an error may leave half of them
                 # A given password, even an empty one, keeps OpenSSL from prompting on the terminal.
