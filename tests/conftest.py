@@ -28,6 +28,7 @@ NPM_PACKAGES = {
     "axe-core": "4.14.1",
     "blns": "2.0.4",
     "esbuild": "0.28.2",
+    "oidc-provider": "9.13.3",
     "typescript": "5.9.3",
     "zod": "4.6.7",
 }

@@ -177,10 +177,10 @@ def assert_wrong_tokens_are_refused(server: Served, count: int) -> None:
 
 async def test_ten_thousand_wrong_tokens_are_not_remembered(tokens: Path) -> None:
     verifier = KnownTokens(tokens)
-    held = len(verifier.__dict__), len(verifier._names)
+    held = len(verifier.__dict__), len(verifier._tokens)
     for number in range(10_000):
         assert await verifier.verify_token(f"wrong{number}") is None
-    assert (len(verifier.__dict__), len(verifier._names)) == held
+    assert (len(verifier.__dict__), len(verifier._tokens)) == held
 
 
 # --- unreadable files ---------------------------------------------------------------

@@ -2,16 +2,19 @@
 
 import hashlib
 import logging
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from pydantic import SecretStr
 
+from bfsql.cli.command import bfsql
 from bfsql.errors import ConfigurationError
-from bfsql.serving.access import AllowedNames, allowed_names
+from bfsql.serving.access import AllowedNames, allowed_names, verifier_of
 from bfsql.serving.address import check_exposure
-from bfsql.serving.tokens import KnownTokens, new_token, read_tokens, token_line, verifier_of
+from bfsql.serving.tokens import KnownTokens, last_uses, new_token, read_tokens, token_line
 from bfsql.settings import ServeSettings
 
 
@@ -209,6 +212,7 @@ async def test_a_broken_file_leaves_the_tokens_in_force_and_says_so_once(tokens,
         (f"{'a' * 65} sha256:{'0' * 64}\n", "line 1: this has to be a name"),
         (f"a\u200bb sha256:{'0' * 64}\n", "line 1: this has to be a name"),
         (f"alice sha256:{'0' * 64} bob\n", "line 1: this has to be a name"),
+        (f"alice sha256:{'0' * 64} expires=soon\n", "line 1: .* may have expires=DATE"),
         (
             f"alice sha256:{'0' * 64}\nbob sha256:{'0' * 64}\n",
             "line 2: 'bob' has the same token as",
@@ -227,10 +231,32 @@ def test_a_name_may_have_several_tokens(tmp_path):
     path = tmp_path / "tokens"
     path.write_text("".join(f"alice sha256:{n:064x}\n" for n in range(10_000)), encoding="utf-8")
     assert len(read_tokens(path)) == 10_000
-    assert set(read_tokens(path).values()) == {"alice"}
+    assert {owner.client_id for owner in read_tokens(path).values()} == {"alice"}
 
 
 @pytest.mark.parametrize("name", ["", "two words", "#x", "a" * 65, "a\nb"])
 def test_a_name_that_no_line_can_have_is_refused(name):
     with pytest.raises(ConfigurationError, match="cannot be used"):
         token_line(name, "x")
+
+
+async def test_a_token_is_refused_when_it_has_expired_and_its_use_is_noted(tmp_path):
+    path = tmp_path / "tokens.txt"
+    ends = {"over": "2020-01-31", "zone": "2020-01-31T00:00:00+01:00", "later": "9000-01-31"}
+    made = {name: new_token() for name in (*ends, "always")}
+    lines = [token_line(name, token) for name, token in made.items()]
+    lines = [f"{line} expires={ends.get(line.split()[0])}" for line in lines[:-1]] + lines[-1:]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    verifier = KnownTokens(path)
+    good = [name for name, token in made.items() if await subject(verifier, token)]
+    assert good == ["later", "always"]
+    assert last_uses(path) == dict.fromkeys(good, f"{datetime.now(UTC):%Y-%m-%d}")
+    listed = CliRunner().invoke(bfsql, ["token", "list", str(path)]).output.splitlines()
+    assert [line.split("\t")[1][:19] for line in listed][:2] == ["expired: 2020-01-31"] * 2
+    assert listed[3] == f"always\texpires: never\tlast used: {datetime.now(UTC):%Y-%m-%d}"
+    made_line = CliRunner().invoke(bfsql, ["token", "eve", "--expires", "2027-01-31"]).stdout
+    path.write_text(made_line, encoding="utf-8")
+    [owner] = read_tokens(path).values()
+    assert str(owner.expires) == "2027-01-31 00:00:00"
+    for arguments in (["make", str(path)], ["eve", "--expires", "soon"]):
+        assert CliRunner().invoke(bfsql, ["token", *arguments]).exit_code == 2

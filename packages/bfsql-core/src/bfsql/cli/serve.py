@@ -11,6 +11,7 @@ import logging
 import os
 import sys
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -226,16 +227,30 @@ def waiting(arguments: list[str]) -> str:
 
 @click.command("token")
 @click.argument("name")
-def token(name: str) -> None:
+@click.argument("file", required=False, type=click.Path(path_type=Path))
+@click.option("--expires", type=click.DateTime(), help="Day or time from which it is refused.")
+def token(name: str, file: Path | None, expires: datetime | None) -> None:
     """Make a token for a client of bfsql serve.
 
     The line for the --bearer-tokens file goes to standard output, so that you can
     append it: bfsql token alice >> tokens.txt. The token itself is shown on
     standard error and is not stored; the file contains only its hash.
-    """
-    from bfsql.serving.tokens import new_token, token_line
 
+    bfsql token list FILE prints, for each token of the file, its name, when it
+    expires, and when the name was last used.
+    """
+    from bfsql.serving.tokens import last_uses, new_token, read_tokens, token_line
+
+    if file is not None:
+        if name != "list":
+            raise click.UsageError("A file is listed by `bfsql token list FILE`.")
+        uses = last_uses(file)
+        for one in read_tokens(file).values():
+            until = f"{'expired' if one.is_expired else 'expires'}: {one.expires or 'never'}"
+            used = uses.get(one.client_id, "unknown")
+            click.echo(f"{one.client_id}\t{until}\tlast used: {used}")
+        return
     made = new_token()
-    line = token_line(name, made)
+    line = token_line(name, made, expires)
     click.echo(f"The token of {name}, which is shown only once: {made}", err=True)
     click.echo(line)

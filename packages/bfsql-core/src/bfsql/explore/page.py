@@ -21,6 +21,7 @@ from bfsql import rest
 from bfsql.answers.clean import clean_text
 from bfsql.explore.replay import route as recorded_route
 from bfsql.graph import Graph
+from bfsql.http import server_of
 from bfsql.rest.response import Problem, Reply, refusal
 from bfsql.rest.routes import ROUTES
 from bfsql.serving.access import require_known_names
@@ -45,7 +46,6 @@ POLICY = (
 """The Content-Security-Policy: scripts and styles from files alone, and no text becomes markup."""
 
 _HEADERS = {
-    "Content-Security-Policy": POLICY,
     "Cross-Origin-Opener-Policy": "same-origin",
     "Referrer-Policy": "no-referrer",
     "Vary": "Accept-Encoding",
@@ -86,7 +86,7 @@ def application(
     name = graph.name if isinstance(graph, LiveGraph) else ""
     routes = ROUTES if replay is None else (*ROUTES, recorded_route(replay, name))
     api = rest.application(graph, settings, verifier, routes)
-    page = with_headers(require_known_names(Page(), settings, refusal))
+    page = with_headers(require_known_names(Page(settings.oauth_issuer), settings, refusal))
 
     async def both(scope: Scope, receive: Receive, send: Send) -> None:
         path = _path(scope) if scope["type"] == "http" else ""
@@ -99,7 +99,10 @@ def application(
 class Page:
     """The page's files as an ASGI application."""
 
-    def __init__(self) -> None:
+    def __init__(self, issuers: tuple[str, ...] = ()) -> None:
+        servers = " ".join(["'self'", *map(server_of, issuers)])
+        policy = POLICY.replace("connect-src 'self'", f"connect-src {servers}")
+        self._headers = {**_HEADERS, "Content-Security-Policy": policy}
         files = {path.relative_to(FILES).as_posix(): path for path in FILES.rglob("*")}
         served = {name: path for name, path in files.items() if path.suffix in _MEDIA_TYPES}
         self._files = {_ASSETS + name: path for name, path in served.items()}
@@ -125,7 +128,7 @@ class Page:
         file = self._files[path]
         compressed = "gzip" in request.headers.get("accept-encoding", "")
         content = _content(file, file.stat().st_mtime_ns, compressed)
-        headers = _HEADERS | ({"Content-Encoding": "gzip"} if compressed else {})
+        headers = self._headers | ({"Content-Encoding": "gzip"} if compressed else {})
         # Always asked for again, so that a newer version of the server is a newer page.
         return Reply(content, _MEDIA_TYPES[file.suffix], headers).response(request, "no-cache")
 

@@ -32,10 +32,10 @@ from bfsql.rest.handlers import tool
 from bfsql.rest.request import Api, ApiRequest, ApiRoute, read_request
 from bfsql.rest.response import Problem, problem_of, refusal
 from bfsql.rest.routes import ROUTES
-from bfsql.serving.access import require_known_names, require_token
+from bfsql.serving.access import require_known_names, require_token, verifier_of
 from bfsql.serving.live import LiveGraph
 from bfsql.serving.requests import request_id_of, with_headers
-from bfsql.serving.tokens import TokenVerifier, verifier_of
+from bfsql.serving.tokens import TokenVerifier
 from bfsql.tools import translate_errors
 from bfsql.tools.budget import refuse_if_too_large
 
@@ -94,7 +94,7 @@ def _guarded(app: ASGIApp, settings: ServeSettings, verifier: TokenVerifier | No
     Preflight requests of browsers have no token, so origins are checked first.
     """
     if verifier is not None:
-        app = require_token(app, verifier, refusal)
+        app = require_token(app, verifier, refusal, settings)
     if settings.cors_origins:
         app = _Cors(
             app,

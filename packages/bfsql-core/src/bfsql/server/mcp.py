@@ -44,10 +44,10 @@ from bfsql.server.sessions import Sessions
 from bfsql.server.standard_streams import reserved_stdin, reserved_stdout
 from bfsql.server.stdio_transport import Lines
 from bfsql.server.subscriptions import ListChanges
-from bfsql.serving.access import require_known_names, require_token, verified_token
+from bfsql.serving.access import require_known_names, require_token, verified_token, verifier_of
 from bfsql.serving.live import LiveGraph, open_live
 from bfsql.serving.requests import request_id_of, request_of, with_headers
-from bfsql.serving.tokens import TokenVerifier, verifier_of
+from bfsql.serving.tokens import TokenVerifier
 from bfsql.settings import ServeSettings
 from bfsql.settings.server import HTTP_CACHE_TTL
 from bfsql.tools import Limits, ToolDefinition, translate_errors
@@ -382,7 +382,7 @@ def application(
     app = _with_welcome(with_passages(sessions))
     verifier = verifier or verifier_of(settings)
     if verifier is not None:
-        app = require_token(_with_user(app), verifier, _plain_text)
+        app = require_token(_with_user(app), verifier, _plain_text, settings, "/mcp")
     return with_headers(require_known_names(app, settings, _plain_text))
 
 

@@ -7,22 +7,26 @@ The guards are ASGI applications around that of MCP (`bfsql.server`) or of the w
 from __future__ import annotations
 
 import ipaddress
+import logging
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from urllib.parse import urlsplit
 
 from bfsql.errors import ConfigurationError
 from bfsql.serving.address import is_loopback
 from bfsql.serving.requests import header_values
-from bfsql.serving.tokens import TokenVerifier, VerifiedToken
+from bfsql.serving.tokens import KnownTokens, TokenVerifier, VerifiedToken
 
 if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from bfsql.settings import ServeSettings
+
+log = logging.getLogger(__name__)
 
 Refusal: TypeAlias = "Callable[[HTTPStatus, str], Response]"
 """Makes the response to a rejected request, from its status and a sentence."""
@@ -36,6 +40,10 @@ PAGES = ("/", "/docs")
 _VERIFIED = "bfsql.token"
 GRAPH = "bfsql.graph"
 """Key of a scope: the name of the graph of several that a request is for."""
+RESOURCE = "bfsql.resource"
+"""Key of a scope: the path of that graph below the public URL, for which tokens are issued."""
+METADATA = "/.well-known/oauth-protected-resource"
+"""Path of a resource's metadata, in front of the path of the resource (RFC 9728)."""
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _AUTHORITY = re.compile(
@@ -46,31 +54,95 @@ _AUTHORITY = re.compile(
 # --- tokens ---------------------------------------------------------------------
 
 
-def require_token(app: ASGIApp, verifier: TokenVerifier, refusal: Refusal) -> ASGIApp:
+def verifier_of(settings: ServeSettings) -> TokenVerifier | None:
+    """The verifier for the settings; None if they have neither a token nor an issuer."""
+    shared, file = settings.bearer_token, settings.bearer_tokens
+    text = shared.get_secret_value() if shared else ""
+    known = KnownTokens(file, text) if text or file else None
+    if not settings.oauth_issuer:
+        return known
+    from bfsql.serving.oauth import OAuthTokens
+
+    return OAuthTokens(settings, known)
+
+
+class ProtectedResource(NamedTuple):
+    """What a token of an issuer has to be for: the graph at a path below the public URL."""
+
+    settings: ServeSettings
+    path: str
+
+    @property
+    def url(self) -> str:
+        """Its URL, which identifies it."""
+        return f"{self.settings.public_url}".rstrip("/") + self.path
+
+    def metadata(self) -> dict[str, object]:
+        """Its description for clients."""
+        fields = {
+            "resource": self.url,
+            "authorization_servers": self.settings.oauth_issuer,
+            "scopes_supported": self.settings.oauth_scopes,
+            "bearer_methods_supported": ["header"],
+            "bfsql_page_client": self.settings.oauth_page_client,
+        }
+        return {name: value for name, value in fields.items() if value}
+
+    def error(self, token: VerifiedToken) -> str:
+        """Why a valid token of an issuer is not for it (RFC 6750); empty if it is."""
+        if token.claims is None or not self.settings.oauth_issuer:
+            return ""
+        audience, wanted = token.claims.get("aud"), self.settings.oauth_audience or self.url
+        named = audience if isinstance(audience, list) else [audience]
+        if wanted.rstrip("/") not in (str(one).rstrip("/") for one in named):
+            log.info("A token was refused: InvalidAudienceError.")
+            return "invalid_token"
+        return "" if {*self.settings.oauth_scopes} <= {*token.scopes} else "insufficient_scope"
+
+    def challenge(self, error: str) -> str:
+        """The header `WWW-Authenticate` of a refusal."""
+        if not self.settings.oauth_issuer:
+            return "Bearer"
+        metadata = f"{self.url.removesuffix(self.path)}{METADATA}{self.path}"
+        scope = " ".join(self.settings.oauth_scopes)
+        fields = {"error": error, "scope": scope, "resource_metadata": metadata}
+        return "Bearer " + ", ".join(f'{name}="{text}"' for name, text in fields.items() if text)
+
+
+def require_token(
+    app: ASGIApp, verifier: TokenVerifier, refusal: Refusal, settings: ServeSettings, path: str = ""
+) -> ASGIApp:
     """The application behind a verifier of bearer tokens: a request without a valid one gets 401.
 
     The result is stored in the request's scope, see `verified_token`; the token itself is neither
-    stored nor logged.
+    stored nor logged. A token of an OAuth issuer has to be for the URL of the graph, at `path` or
+    at the scope's; anyone may read the metadata of that URL.
     """
+    from starlette.responses import JSONResponse
 
     async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await app(scope, receive, send)
             return
+        resource = ProtectedResource(settings, scope.get(RESOURCE, path))
+        below = scope["path"].removeprefix(scope.get("root_path", ""))
+        if settings.oauth_issuer and below in (METADATA, METADATA + resource.path):
+            anyone = {"Access-Control-Allow-Origin": "*"}
+            await JSONResponse(resource.metadata(), headers=anyone)(scope, receive, send)
+            return
         token = _bearer_token(scope)
         known = None if token is None else await verifier.verify_token(token)
-        if known is not None and GRAPH in scope and not usable_graphs([scope[GRAPH]], known):
-            why = "The token of this request does not allow this graph. GET /graphs lists others."
-            await refusal(HTTPStatus.FORBIDDEN, why)(scope, receive, send)
-            return
-        if known is not None:
+        error = resource.error(known) if known else "invalid_token" if token else ""
+        if known and not error and (GRAPH not in scope or usable_graphs([scope[GRAPH]], known)):
             await app({**scope, _VERIFIED: known}, receive, send)
             return
-        refused = refusal(
-            HTTPStatus.UNAUTHORIZED,
-            "This server requires the header 'Authorization: Bearer TOKEN' with its token.",
-        )
-        refused.headers["WWW-Authenticate"] = "Bearer"
+        why = "The token of this request does not allow this graph. GET /graphs lists others."
+        status = HTTPStatus.FORBIDDEN
+        if known is None or error == "invalid_token":
+            why = "This server requires the header 'Authorization: Bearer TOKEN' with its token."
+            status = HTTPStatus.UNAUTHORIZED
+        refused = refusal(status, why)
+        refused.headers["WWW-Authenticate"] = resource.challenge(error)
         await refused(scope, receive, send)
 
     return guarded
@@ -141,7 +213,7 @@ class AllowedNames:
     own: frozenset[Authority]
     """Names of this machine's loopback, if the server listens there."""
     configured: frozenset[Authority]
-    """Those of the setting `allowed_hosts`."""
+    """Those of the settings `allowed_hosts` and `public_url`."""
     origins: frozenset[str]
     """Those of the setting `cors_origins`."""
 
@@ -173,9 +245,10 @@ def allowed_names(settings: ServeSettings) -> AllowedNames | None:
     if ANY in settings.allowed_hosts:
         return None
     own = (*_LOOPBACK, settings.host.lower()) if is_loopback(settings.host) else ()
+    public = (urlsplit(settings.public_url).netloc,) if settings.public_url else ()
     return AllowedNames(
         frozenset(Authority(name, None) for name in own),
-        frozenset(map(_allowed_host, settings.allowed_hosts)),
+        frozenset(map(_allowed_host, (*settings.allowed_hosts, *public))),
         frozenset(settings.cors_origins),
     )
 
@@ -202,18 +275,14 @@ def require_known_names(app: ASGIApp, settings: ServeSettings, refusal: Refusal)
                     "This server does not accept the name in the header Host. Use one of its "
                     "names, or ask its operator to add the name to allowed_hosts.",
                 )
-            elif not names.allows_origin(origin, host):
+            elif not names.allows_origin(origin, host) or (
+                origin is None and ANY not in names.origins and _embedded_elsewhere(scope)
+            ):
                 answer = refusal(
                     HTTPStatus.FORBIDDEN,
-                    "This server does not accept requests from pages of the origin in the header "
-                    "Origin. Its operator can add the origin to cors_origins.",
-                )
-            elif origin is None and ANY not in names.origins and _embedded_elsewhere(scope):
-                answer = refusal(
-                    HTTPStatus.FORBIDDEN,
-                    "This server does not accept requests from pages of other sites without the "
-                    "header Origin. Open the address directly; or let the page use fetch(), and "
-                    "its operator add the page's origin to cors_origins.",
+                    "This server does not accept requests from pages of this origin. Open the "
+                    "address directly; or let the page use fetch(), and its operator add the "
+                    "page's origin to cors_origins.",
                 )
         await answer(scope, receive, send)
 

@@ -49,13 +49,13 @@ def check_exposure(settings: ServeSettings) -> None:
     host = settings.host
     if is_loopback(host):
         return
-    if not settings.allowed_hosts:
+    if not (settings.allowed_hosts or settings.public_url):
         raise ConfigurationError(
             f"The host {host!r} is reachable from other machines, and allowed_hosts is empty. "
             "Set it (--allowed-hosts) to the names that clients call this server by, for instance "
             "graph.example.org (or * for any name), or listen on 127.0.0.1."
         )
-    if settings.bearer_token is not None or settings.bearer_tokens is not None:
+    if settings.bearer_token is not None or settings.bearer_tokens or settings.oauth_issuer:
         return
     if not settings.insecure:
         raise ConfigurationError(

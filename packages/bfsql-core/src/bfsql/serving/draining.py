@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
+import ssl
 from collections.abc import Generator
 from contextlib import contextmanager
 from math import ceil
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
+from bfsql.errors import ConfigurationError, system_reason
 from bfsql.serving.calls import until
 from bfsql.serving.connections import Connections
 from bfsql.serving.requests import Requests, with_one_length
@@ -73,6 +75,25 @@ class Server(WithoutSignals):
             lifespan="on",
             timeout_graceful_shutdown=self.close_seconds,
         )
+        self.config.load()
+        self.load_certificate()
+
+    def load_certificate(self) -> None:
+        """Read the certificate and its key, for new connections; wrong ones replace no others."""
+        settings = self._live.settings
+        if settings.tls_cert is None:
+            return
+        fresh = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        try:
+            for context in (fresh, self.config.ssl or fresh):  # an error may leave half of them
+                # A given password, even an empty one, keeps OpenSSL from prompting on the terminal.
+                context.load_cert_chain(settings.tls_cert, settings.tls_key, password="")
+        except (OSError, ValueError) as error:
+            why = f"tls_cert or tls_key cannot be used: {system_reason(error)}."
+            if self.config.ssl is None:
+                raise ConfigurationError(why) from None
+            log.error("%s The certificate that was read before is still used.", why)  # noqa: TRY400
+        self.config.ssl = self.config.ssl or fresh
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Close the listener and the connections."""

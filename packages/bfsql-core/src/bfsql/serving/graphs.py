@@ -18,13 +18,15 @@ from typing import TYPE_CHECKING, Any
 from bfsql import call
 from bfsql.serving.access import (
     GRAPH,
+    METADATA,
+    RESOURCE,
     require_known_names,
     require_token,
     usable_graphs,
     verified_token,
+    verifier_of,
 )
 from bfsql.serving.requests import with_headers
-from bfsql.serving.tokens import verifier_of
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -60,14 +62,19 @@ def application(lives: LiveGraphs, settings: ServeSettings, **of_page: Any) -> A
         return (apps[MCP] or apps[WEB])[""]
     directory = _directory(lives)
     if verifier is not None:
-        directory = require_token(directory, verifier, _plain)
+        directory = require_token(directory, verifier, _plain, settings)
     directory = with_headers(require_known_names(directory, settings, _plain))
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         name, app = "", None
         if scope["type"] == "http":
             root = scope.get("root_path", "")
-            name, app, place = _place(root, scope["path"].removeprefix(root), apps[MCP], apps[WEB])
+            path = scope["path"].removeprefix(root)
+            if is_metadata := path.startswith(METADATA):
+                path = path.removeprefix(METADATA) + "/" * ("/graphs/" in path)
+            name, app, place = _place(root, path, apps[MCP], apps[WEB])
+            if is_metadata:  # which the application answers, whatever its own paths are
+                place = {key: value for key, value in place.items() if key == RESOURCE}
             scope = {**scope, **place, **({GRAPH: name} if name else {})}
         call.GRAPH.set(name)
         await (app or directory)(scope, receive, send)
@@ -81,9 +88,11 @@ def _place(
     """The graph that a path is for, its application, and its place in the scope of the request."""
     match path.split("/"):
         case ["", "mcp", name] if name and name in mcp:
-            return name, mcp[name], {"path": f"{root}/mcp", "raw_path": f"{root}/mcp".encode()}
+            place = {"path": f"{root}/mcp", "raw_path": f"{root}/mcp".encode()}
+            return name, mcp[name], {**place, RESOURCE: path}
         case ["", "graphs", name, _, *_] if name and name in web:
-            return name, web[name], {"root_path": f"{root}/graphs/{name}"}
+            at = f"/graphs/{name}"
+            return name, web[name], {"root_path": root + at, RESOURCE: at}
         case ["", "graphs", *_] if "" not in web:
             return "", None, {}
     apps = mcp if path == "/mcp" else web

@@ -71,8 +71,8 @@ def log_to_stderr(settings: ServeSettings) -> None:
 
     Libraries log only warnings, unless the level is `debug`.
     """
-    token = settings.bearer_token
-    secrets = [] if token is None else [token.get_secret_value()]
+    known = (settings.bearer_token, settings.oauth_client_secret)
+    secrets = [one.get_secret_value() for one in known if one is not None]
     # No format shows them, and looking them up takes a third of the time of a record.
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     handler = logging.StreamHandler(sys.stderr)

@@ -41,7 +41,7 @@ async def serve_http(
     """Serve graphs over HTTP until the operator stops the server.
 
     SIGTERM and SIGINT stop it (`bfsql.serving.draining`); SIGHUP makes it reload its configuration
-    and reopen the graphs.
+    and its certificate, and reopen the graphs.
 
     Args:
         graphs: What opens each graph, by its name; one alone may have an empty name.
@@ -70,6 +70,7 @@ async def serve_http(
             reloads: set[asyncio.Task[None]] = set()
 
             def begin_reload() -> None:
+                server.load_certificate()
                 reloads.add(task := asyncio.ensure_future(reload()))
                 task.add_done_callback(reloads.discard)
 
@@ -78,14 +79,14 @@ async def serve_http(
             server = Server(app, first)
             until_closed.enter_context(handled_signals(first.calls, begin_reload))
             async with serving_admin(admin, *lives.values(), public=server):
-                at = url(listener, "")
+                at = url(listener, "").replace("http", "https" if settings.tls_cert else "http")
                 texts = [import_module(one).GREETING.format(url=at) for one in modules(settings)]
                 if first.name:
                     texts = [f"BFS-QL answers at {at}/graphs, which lists: {', '.join(lives)}"]
                 sys.stderr.write("\n".join([*texts, ""]))
                 sys.stderr.flush()
                 if on_listening is not None:
-                    on_listening(url(listener, "/"))
+                    on_listening(f"{at}/")
                 await server.serve(sockets=[listener])
 
 

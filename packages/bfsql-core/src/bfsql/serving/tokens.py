@@ -7,36 +7,36 @@ The file has a line for each token, its name and its hash:
 
     # who asks
     alice sha256:2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824
+    bob sha256:81b637d8fcd2c6da6359e6963113a1170de795e4b725b84d1e0b4cfd9ec58ce9 expires=2027-01-31
 
-A token is 256 random bits, so SHA-256 is enough: it cannot be guessed, however fast the hash is. A
-slow hash, which passwords need, would cost the server time for every request, including invalid
-ones.
+A token is 256 random bits, which cannot be guessed, however fast the hash is.
 """
 
 from __future__ import annotations
 
 import hashlib
 import hmac
+import json
 import logging
 import re
 import secrets
+import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from bfsql.errors import ConfigurationError
 from bfsql.settings import UnreadableFile, read_text
-
-if TYPE_CHECKING:
-    from bfsql.settings import ServeSettings
 
 log = logging.getLogger(__name__)
 
 TOKEN_PREFIX = "bfsql_"  # noqa: S105 - what tokens begin with
 """Prefix that identifies a token of this server, in a log for instance."""
 
-_HASH = re.compile(r"sha256:([0-9a-f]{64})", re.IGNORECASE)
+_HASH = re.compile(r"sha256:([0-9a-f]{64})(?:\s+expires=(\S+))?", re.IGNORECASE)
 _NAME = re.compile(r"[^\s#][^\s]{0,63}")
 
 
@@ -75,6 +75,12 @@ class TokenOwner:
     subject: str | None = None
     scopes: Sequence[str] = ()
     claims: Mapping[str, Any] | None = None
+    expires: datetime | None = None
+
+    @property
+    def is_expired(self) -> bool:
+        """Whether the token is refused from now on."""
+        return self.expires is not None and self.expires.timestamp() <= time.time()
 
 
 class KnownTokens:
@@ -94,11 +100,11 @@ class KnownTokens:
 
     def __init__(self, file: Path | None, shared: str = "") -> None:
         self._file, self._shared = file, _digest(shared) if shared else b""
-        self._names: dict[bytes, str] = {}
+        self._tokens, self._used = dict[bytes, TokenOwner](), dict[str, str]()
         if file is not None:
             self._seen = _state(file)
-            self._names = read_tokens(file)
-            if not self._names:
+            self._tokens = read_tokens(file)
+            if not self._tokens:
                 raise ConfigurationError(
                     f"The file {file} (bearer_tokens) contains no token. `bfsql token NAME` prints "
                     "one, and the line for the file."
@@ -113,10 +119,18 @@ class KnownTokens:
         digest = _digest(token)
         if self._file is not None:
             self._follow(self._file)
-        name = self._names.get(digest)
-        if name is None and hmac.compare_digest(digest, self._shared):
-            name = ""
-        return None if name is None else TokenOwner(name)
+        known = self._tokens.get(digest)
+        if known is None and hmac.compare_digest(digest, self._shared):
+            known = TokenOwner()
+        if known is None or known.is_expired:
+            return None
+        today = f"{datetime.now(UTC):%Y-%m-%d}"
+        if self._file is not None and self._used.get(known.client_id) != today:
+            self._used[known.client_id] = today
+            with suppress(OSError):  # the folder may be one that is only read
+                used = json.dumps(last_uses(self._file) | self._used, indent=0)
+                self._file.with_suffix(".used").write_text(used)
+        return known
 
     def _follow(self, file: Path) -> None:
         """Reread the file if it was replaced or changed."""
@@ -125,19 +139,11 @@ class KnownTokens:
             return
         self._seen = state
         try:
-            self._names = read_tokens(file)
+            self._tokens = read_tokens(file)
         except ConfigurationError as error:
             log.warning("%s The tokens that were read before stay valid.", error)
         else:
-            log.info("%d tokens were read from %s.", len(self._names), file)
-
-
-def verifier_of(settings: ServeSettings) -> TokenVerifier | None:
-    """The verifier for the settings; None if they have no token."""
-    if settings.bearer_token is None and settings.bearer_tokens is None:
-        return None
-    shared = settings.bearer_token.get_secret_value() if settings.bearer_token else ""
-    return KnownTokens(settings.bearer_tokens, shared)
+            log.info("%d tokens were read from %s.", len(self._tokens), file)
 
 
 def new_token() -> str:
@@ -145,18 +151,27 @@ def new_token() -> str:
     return TOKEN_PREFIX + secrets.token_urlsafe(32)
 
 
-def token_line(name: str, token: str) -> str:
+def token_line(name: str, token: str, expires: datetime | None = None) -> str:
     """The file's line for a token."""
     if not _is_name(name):
         raise ConfigurationError(
             f"The name {name[:80]!r} cannot be used: it has to have 1 to 64 visible characters "
             "without blanks, and must not begin with #."
         )
-    return f"{name} sha256:{_digest(token).hex()}"
+    until = f" expires={expires.isoformat()}" if expires else ""
+    return f"{name} sha256:{_digest(token).hex()}{until}"
 
 
-def read_tokens(path: Path) -> dict[bytes, str]:
-    """The names of a file's tokens, by hash; a name may have several tokens.
+def last_uses(file: Path) -> dict[str, str]:
+    """The day on which each name was used last, as noted beside a file of tokens."""
+    try:
+        return dict(json.loads(file.with_suffix(".used").read_text()))
+    except (OSError, ValueError, TypeError):
+        return {}
+
+
+def read_tokens(path: Path) -> dict[bytes, TokenOwner]:
+    """The tokens of a file, by hash; a name may have several tokens.
 
     Raises:
         ConfigurationError: The file cannot be read, or a line is not a token; the error has a
@@ -168,7 +183,7 @@ def read_tokens(path: Path) -> dict[bytes, str]:
         raise ConfigurationError(
             f"The file {path} (bearer_tokens) cannot be read: {unreadable}."
         ) from None
-    names: dict[bytes, str] = {}
+    tokens: dict[bytes, TokenOwner] = {}
     wrong: list[str] = []
     for number, line in enumerate(text.splitlines(), 1):
         name, *rest = line.split(maxsplit=1) or [""]
@@ -176,20 +191,25 @@ def read_tokens(path: Path) -> dict[bytes, str]:
             continue
         found = _HASH.fullmatch("".join(rest).rstrip())
         digest = bytes.fromhex(found[1]) if found else b""
+        try:
+            expires = datetime.fromisoformat(found[2]) if found and found[2] else None
+        except ValueError:
+            found = None
         if found is None or not _is_name(name):
             wrong.append(
                 f"{path}, line {number}: this has to be a name without blanks and the hash of "
-                "its token, as `bfsql token NAME` prints them."
+                "its token, and may have expires=DATE, as `bfsql token NAME` prints them."
             )
-        elif digest in names:
+            continue
+        if digest in tokens:
             wrong.append(
-                f"{path}, line {number}: {name!r} has the same token as {names[digest]!r}. Create "
-                "a separate one with `bfsql token NAME`."
+                f"{path}, line {number}: {name!r} has the same token as "
+                f"{tokens[digest].client_id!r}. Create a separate one with `bfsql token NAME`."
             )
-        names[digest] = name
+        tokens[digest] = TokenOwner(name, expires=expires)
     if wrong:
         raise ConfigurationError("\n".join(wrong[:10]))
-    return names
+    return tokens
 
 
 def _digest(token: str) -> bytes:

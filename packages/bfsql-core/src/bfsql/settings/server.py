@@ -35,9 +35,10 @@ HTTP_CACHE_TTL = 600.0
 
 AT_START = (
     *("transport", "rest", "host", "port", "allowed_hosts", "cors_origins", "stateless"),
-    "trusted_proxies",
+    *("trusted_proxies", "public_url", "oauth_issuer", "oauth_audience", "oauth_scopes"),
+    *("oauth_client_id", "oauth_client_secret", "oauth_page_client", "oauth_allow_private"),
     *("bearer_token", "bearer_tokens", "insecure", "max_request_bytes", "log_format"),
-    *("max_connections", "read_timeout", "write_timeout", "idle_timeout"),
+    *("max_connections", "read_timeout", "write_timeout", "idle_timeout", "tls_cert", "tls_key"),
     *("max_sessions", "session_timeout", "admin_host", "admin_port", "record", "apps"),
 )
 """Settings that are read only when the server starts."""
@@ -78,6 +79,26 @@ class ServeSettings(BaseModel):
     """File of tokens, one per line: a name and the token's hash, as printed by `bfsql token NAME`;
     read again when it changes.
     """
+    public_url: str | None = None
+    """Address by which clients reach the server, as https://host; OAuth needs it."""
+    oauth_issuer: tuple[str, ...] = ()
+    """URLs of OAuth issuers whose tokens are accepted, over HTTP."""
+    oauth_audience: str | None = None
+    """Audience that tokens of the issuers must have; by default the URL of the graph."""
+    oauth_scopes: tuple[str, ...] = ()
+    """Scopes that tokens of the issuers must have."""
+    oauth_client_id: str | None = None
+    """Client by which the server asks the first issuer about tokens that are not JWTs."""
+    oauth_client_secret: SecretStr | None = None
+    """Secret of that client."""
+    oauth_page_client: str | None = None
+    """Public client by which the page signs in at the first issuer."""
+    oauth_allow_private: bool = False
+    """Allow issuers at private addresses, and over http on this machine."""
+    tls_cert: Path | None = None
+    """PEM file of the certificate chain for HTTPS; read again on SIGHUP."""
+    tls_key: Path | None = None
+    """PEM file of its key; by default it is in tls_cert."""
     insecure: bool = False
     """Serve without a token on an address that other machines can reach."""
     stateless: bool = False
@@ -229,12 +250,12 @@ class ServeSettings(BaseModel):
                 )
         return value
 
-    @field_validator("explorer")
+    @field_validator("explorer", "public_url")
     @classmethod
     def _address_of_a_page(cls, value: str | None) -> str | None:
         if value is not None and not _PAGE.fullmatch(value):
             raise ValueError(
-                "the page has a web address without a query, as https://host or https://host/path/"
+                "it has to be a web address without a query, as https://host or https://host/path/"
             )
         return value
 

@@ -28,13 +28,13 @@ export class ApiError extends Error {
 
 let token = "";
 
-/** @type {((refused: boolean) => Promise<string>) | null} */
+/** @type {((refused: boolean, challenge: string) => Promise<string>) | null} */
 let askForToken = null;
 
 /** @type {Promise<string> | null} */
 let asking = null;
 
-/** Set the function that asks for the token when the server requires one. @param {(refused: boolean) => Promise<string>} f */
+/** Set the function that asks for the token when the server requires one. @param {(refused: boolean, challenge: string) => Promise<string>} f */
 export function onTokenWanted(f) {
   askForToken = f;
 }
@@ -141,7 +141,7 @@ async function request(path, init) {
     if (response.status !== 401 || !askForToken) throw await problem(response);
     if (token === sent) {
       token = "";
-      asking ??= askForToken(sent !== "").finally(() => (asking = null));
+      asking ??= askForToken(sent !== "", response.headers.get("WWW-Authenticate") ?? "").finally(() => (asking = null));
       token = await asking;
     }
     init.signal?.throwIfAborted();
