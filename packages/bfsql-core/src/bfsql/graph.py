@@ -127,6 +127,12 @@ class Graph:
             self._of_roles[role.name] = role, graph
         return graph
 
+    async def close_schemas(self) -> None:
+        """Stop counting, also the parts of roles."""
+        await self.graph_schema.close()
+        for _, graph in self._of_roles.values():
+            await graph.close_schemas()
+
     async def call(
         self,
         tool: str,
@@ -292,9 +298,7 @@ async def open_graph(
         try:
             yield graph.for_role(role)
         finally:
-            await graph.graph_schema.close()
-            for _, of_role in graph._of_roles.values():  # noqa: SLF001 - of this module
-                await of_role.graph_schema.close()
+            await graph.close_schemas()
     finally:
         if breaker is not None:
             breaker.stop()
