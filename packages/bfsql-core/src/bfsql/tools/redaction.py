@@ -164,4 +164,5 @@ class RedactedGraphDb(NormalizedBackend):
         subject, predicate, object_ = (str(item.get(part, "")) for part in Edge._fields)
         text = {key: value for key, value in item.items() if key not in Edge._fields}
         may_leave = self._redacted("evidence", (subject, predicate, object_), text)
-        return {**may_leave, **{part: item[part] for part in Edge._fields if part in item}}
+        known = {part: item[part] for part in Edge._fields if part in item}
+        return {**known, **may_leave, **known}  # in the order of an item as it is

@@ -92,8 +92,11 @@ class RoleJudge:
     """Decides what a role may see, by types, predicates and patterns."""
 
     def __init__(self, role: Role, name_keys: NameKeys) -> None:
-        self.types, self.predicates = _names(role.hide_types), _names(role.hide_predicates)
-        self.patterns = hidden_patterns(role, name_keys)
+        patterns = hidden_patterns(role, name_keys)
+        self.patterns = [one for one in patterns if one.conditions or one.types is None]
+        every = [kind for one in patterns if not one.conditions for kind in one.types or ()]
+        self.types = _names([*role.hide_types, *every])
+        self.predicates = _names(role.hide_predicates)
         self.keys = frozenset(one.key for of in self.patterns for one in of.conditions)
 
     def alone(self, owner: str, *, of_edges: bool) -> Verdict | None:
