@@ -14,6 +14,7 @@ import logging
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from bfsql import plugins, settings, tools
@@ -28,8 +29,10 @@ from bfsql.models import Outline
 from bfsql.observer import NO_OBSERVERS, Observer, Observers
 from bfsql.plugins import NO_HOOKS, Hooks
 from bfsql.plugins.registry import created, open_backend
+from bfsql.settings.roles import Role
 from bfsql.tools import Limits, Operations, Schema, ToolDefinition
 from bfsql.tools.descriptions import INSTRUCTIONS, LINES
+from bfsql.tools.role_graph import hidden_keys, visible_to
 from bfsql.tools.schema import OUTLINE_SECONDS
 from bfsql.tools.skill import Skill, skill_of
 from bfsql.tools.verify import Verdict, Verifier
@@ -70,6 +73,7 @@ class Graph:
         scope: Begins a call within the limits, for interfaces that read the graph themselves.
         entity_page: Lists entities in the order of their ids, within such a call.
         graph_schema: The types, predicates and relations of the graph, as far as they are known.
+        parts: Those that roles may see, by the names of the roles.
     """
 
     def __init__(
@@ -97,8 +101,29 @@ class Graph:
         self.scope = self._operations.scope
         self.entity_page = self._operations.entity_page
         self.graph_schema = self._operations.graph_schema
-        self._has_hooks = bool(hooks)
+        self._hooks = hooks
         self._skill: tuple[Outline | None, Skill] | None = None
+        self.parts: dict[str, tuple[Role, Graph]] = {}
+
+    def for_role(self, role: Role | None) -> Graph:
+        """The part of the graph that a role may see, over the same cache; None for all of it."""
+        if role is None:
+            return self
+        known, part = self.parts.get(role.name, (None, self))
+        if known != role:
+            limits = replace(self.limits.at_most(role.ceilings), account=self.memory)
+            part = Graph(
+                visible_to(role, self.db),
+                self.description,
+                replace(limits, tools=role.tools),
+                None,
+                title=self.title,
+                hooks=Hooks(self._hooks.plugins, hidden_keys(role, self.db)),
+                observers=self.observers,
+                breaker=self.breaker,
+            )
+            self.parts[role.name] = role, part
+        return part
 
     async def call(
         self,
@@ -161,7 +186,7 @@ class Graph:
         """Make the skill for agents that ask this graph, from calls that it answers."""
         known = self._skill
         # Hooks may show each caller something else.
-        if known is None or self._has_hooks or known[0] is not self.graph_schema.known_outline:
+        if known is None or self._hooks or known[0] is not self.graph_schema.known_outline:
             made = await skill_of(self._operations, self.description, caller)
             self._skill = known = self.graph_schema.known_outline, made
         return known[1]
@@ -173,9 +198,11 @@ class Graph:
     def definitions(self) -> tuple[ToolDefinition, ...]:
         """The six tools as a client lists them, with the graph's schema inserted if it is small."""
         known = self.graph_schema
-        return tools.definitions(
+        every = tools.definitions(
             known.latest or self.schema, known.known_outline, patterns=self.shown.lists_entities()
         )
+        may = self.limits.tools
+        return tuple(one for one in every if may is None or one.name in may)
 
     async def listed(self) -> tuple[ToolDefinition, ...]:
         """The definitions, after waiting at most a few seconds for the graph to be counted."""
@@ -202,6 +229,7 @@ async def open_graph(
     observers: Iterable[Observer] = (),
     max_pause: float | None = None,
     require_read_only: bool | None = None,
+    role: Role | None = None,
     **backend_settings: Any,
 ) -> AsyncIterator[Graph]:
     """Open a graph for reading, and close it at the end of the context.
@@ -220,6 +248,7 @@ async def open_graph(
             at intervals of at most this many seconds. None: each call tries the store.
         require_read_only: What happens if the store's account could write: with True
             nothing is opened, with False a warning is logged. None: the rights are not checked.
+        role: What may be seen of the graph; None for all.
         **backend_settings: The backend's own settings; missing ones come from the
             environment variables that its settings model names.
 
@@ -260,9 +289,10 @@ async def open_graph(
         async with _rights_checked(opened, require=require_read_only):
             graph.schema = await _schema_in_time(graph)
         try:
-            yield graph
+            yield graph.for_role(role)
         finally:
-            await graph.graph_schema.close()
+            for one in (graph, *(part for _, part in graph.parts.values())):
+                await one.graph_schema.close()
     finally:
         if breaker is not None:
             breaker.stop()

@@ -32,6 +32,7 @@ from bfsql.settings import (
 from bfsql.settings.file import OF_GRAPH, checked_graphs
 from bfsql.settings.model import options_of_one
 from bfsql.settings.resolve import excess, leaks, unused_variables
+from bfsql.settings.roles import Role
 
 log = logging.getLogger("bfsql")
 
@@ -261,10 +262,25 @@ def configure(
     if refused:
         choice = replace(choice, file=with_consent(file, refused, ask=ask))
         return configure(choice, server=server, backend=backend, reserved=reserved)
+    if file.roles:
+        check_roles(file.roles, file.graphs)
     for name, why in choice.unused_variables().items():
         if name.startswith(choice.variables):
             log.warning("%s is ignored: %s", name, why)
-    return Configuration(choice, of_server, of_backend)
+    return Configuration(choice, of_server, of_backend).with_server(roles=file.roles)
+
+
+def check_roles(roles: Sequence[Role], graphs: Mapping[str, Any]) -> None:
+    """Refuse roles that name an unknown graph or tool, or hide by a pattern that is none."""
+    from bfsql.tools.parameters import PARAMETERS
+    from bfsql.tools.role_graph import hidden_patterns
+
+    for role in roles:
+        for key, known in (("graphs", graphs), ("tools", PARAMETERS)):
+            if known and (strange := {*(getattr(role, key) or ())} - known.keys()):
+                why = f"{min(strange)[:64]!r}, which is unknown. There are: {', '.join(known)}."
+                raise ConfigurationError(f"{key} of [roles.{role.name}] has {why}")
+        hidden_patterns(role)
 
 
 def _check_backend_keys(file: ConfigFile, known: Collection[Option]) -> None:

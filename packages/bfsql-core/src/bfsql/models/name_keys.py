@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from pydantic_core import from_json
 
@@ -48,6 +48,11 @@ class NameKeys:
         """Keys of metadata to show: `name` for its keys, and beside those that mean more."""
         every = ((key, NAME) if key in self.types else (key,) for key in keys)
         return list(dict.fromkeys(one for own in every for one in own if not self.types_of(one)))
+
+    def without(self, hides: Callable[[str], bool]) -> NameKeys:
+        """Those of types that are not hidden."""
+        every = (self.types, self._others)
+        return NameKeys(*([(t, k) for k in of for t in of[k] if not hides(t)] for of in every))
 
     @staticmethod
     def pairs(text: str) -> list[list[tuple[str, str]]]:

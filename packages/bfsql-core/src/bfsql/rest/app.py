@@ -25,6 +25,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bfsql import call
 from bfsql.answers.clean import clean_text
+from bfsql.call import Caller
 from bfsql.errors import ToolError
 from bfsql.graph import Graph
 from bfsql.observer import ObservedCall
@@ -32,7 +33,7 @@ from bfsql.rest.handlers import tool
 from bfsql.rest.request import Api, ApiRequest, ApiRoute, read_request
 from bfsql.rest.response import Problem, problem_of, refusal
 from bfsql.rest.routes import ROUTES
-from bfsql.serving.access import require_known_names, require_token, verifier_of
+from bfsql.serving.access import ROLE, require_known_names, require_token, verifier_of
 from bfsql.serving.live import LiveGraph
 from bfsql.serving.requests import request_id_of, with_headers
 from bfsql.serving.tokens import TokenVerifier
@@ -85,16 +86,19 @@ def application(
         },
     )
     app.router.redirect_slashes = False
-    return with_headers(_guarded(_with_encoded_path(app), settings, verifier))
-
-
-def _guarded(app: ASGIApp, settings: ServeSettings, verifier: TokenVerifier | None) -> ASGIApp:
-    """The application behind the checks of tokens, origins and names.
-
-    Preflight requests of browsers have no token, so origins are checked first.
-    """
+    decoded = _with_encoded_path(app)
     if verifier is not None:
-        app = require_token(app, verifier, refusal, settings)
+        decoded = require_token(
+            decoded, verifier, refusal, settings, roles=lambda: live.settings.roles
+        )
+    return with_headers(_guarded(decoded, settings))
+
+
+def _guarded(app: ASGIApp, settings: ServeSettings) -> ASGIApp:
+    """The application behind the checks of origins and names.
+
+    Preflight requests of browsers have no token, so this comes before that of tokens.
+    """
     if settings.cors_origins:
         app = _Cors(
             app,
@@ -171,7 +175,9 @@ class _Endpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
         try:
-            async with self._live.graph() as graph:
+            async with self._live.graph(Caller(role=scope.get(ROLE))) as graph:
+                if graph.limits.tools is not None and self._route.handler is not tool:
+                    raise ToolError("Your role may only call tools.", kind="refused")
                 read = await read_request(self._api(graph), self._route, request)
                 async with self._live.calls.call():
                     response = await _while_connected(receive, self._response(request, read))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ipaddress
 import logging
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
@@ -19,6 +19,7 @@ from bfsql.errors import ConfigurationError
 from bfsql.serving.address import is_loopback
 from bfsql.serving.requests import header_values
 from bfsql.serving.tokens import KnownTokens, TokenVerifier, VerifiedToken
+from bfsql.settings.roles import Role, role_of
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -31,6 +32,9 @@ log = logging.getLogger(__name__)
 Refusal: TypeAlias = "Callable[[HTTPStatus, str], Response]"
 """Makes the response to a rejected request, from its status and a sentence."""
 
+Roles: TypeAlias = Callable[[], Sequence[Role]]
+"""The roles that are in force."""
+
 ANY = "*"
 """In `allowed_hosts`: clients may call the server by any name."""
 
@@ -38,6 +42,8 @@ PAGES = ("/", "/docs")
 """Paths of pages without data of the graph, to which links on pages of other sites may lead."""
 
 _VERIFIED = "bfsql.token"
+ROLE = "bfsql.role"
+"""Key of a scope: the name of the caller's role; None if there are no roles."""
 GRAPH = "bfsql.graph"
 """Key of a scope: the name of the graph of several that a request is for."""
 RESOURCE = "bfsql.resource"
@@ -110,13 +116,20 @@ class ProtectedResource(NamedTuple):
 
 
 def require_token(
-    app: ASGIApp, verifier: TokenVerifier, refusal: Refusal, settings: ServeSettings, path: str = ""
+    app: ASGIApp,
+    verifier: TokenVerifier,
+    refusal: Refusal,
+    settings: ServeSettings,
+    *,
+    roles: Callable[[], Sequence[Role]] = tuple,
+    path: str = "",
 ) -> ASGIApp:
     """The application behind a verifier of bearer tokens: a request without a valid one gets 401.
 
     The result is stored in the request's scope, see `verified_token`; the token itself is neither
     stored nor logged. A token of an OAuth issuer has to be for the URL of the graph, at `path` or
-    at the scope's; anyone may read the metadata of that URL.
+    at the scope's; anyone may read the metadata of that URL. If there are `roles`, a request whose
+    token has none, or one without the graph, gets 403.
     """
     from starlette.responses import JSONResponse
 
@@ -133,8 +146,9 @@ def require_token(
         token = _bearer_token(scope)
         known = None if token is None else await verifier.verify_token(token)
         error = resource.error(known) if known else "invalid_token" if token else ""
-        if known and not error and (GRAPH not in scope or usable_graphs([scope[GRAPH]], known)):
-            await app({**scope, _VERIFIED: known}, receive, send)
+        if known and not error and usable_graphs([scope.get(GRAPH, "")], known, roles()):
+            role = role_of(roles(), known)
+            await app({**scope, _VERIFIED: known, ROLE: role and role.name}, receive, send)
             return
         why = "The token of this request does not allow this graph. GET /graphs lists others."
         status = HTTPStatus.FORBIDDEN
@@ -148,9 +162,14 @@ def require_token(
     return guarded
 
 
-def usable_graphs(names: Iterable[str], caller: VerifiedToken | None) -> list[str]:  # noqa: ARG001
-    """Those of several graphs that a caller, None without a token, may use: all."""
-    return list(names)
+def usable_graphs(
+    names: Iterable[str], caller: VerifiedToken | None, roles: Sequence[Role]
+) -> list[str]:
+    """Those of several graphs that a caller, None without a token, may use."""
+    role = role_of(roles, caller)
+    if role is None:
+        return [] if roles else list(names)
+    return [one for one in names if role.graphs is None or one in role.graphs]
 
 
 def verified_token(scope: Scope) -> VerifiedToken | None:

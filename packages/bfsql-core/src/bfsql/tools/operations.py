@@ -154,6 +154,9 @@ class Operations:
                 loop.call_later(_LATER, loop.run_in_executor, None, give_back)
 
     async def _answered(self, tool: str, values: dict[str, Any]) -> Answer:
+        if (may := self._limits.tools) is not None and tool not in may:
+            known = ", ".join(may) or "none"
+            raise ToolError(f"Your role may not call {tool}, but: {known}.", kind="refused")
         if self._is_guarded and (refusal := await self._hooks.refusal(tool, values)):
             raise ToolError(refusal, kind="refused")
         with translate_errors(self._limits, tool):

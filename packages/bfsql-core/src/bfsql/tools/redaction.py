@@ -6,14 +6,14 @@ note or error sees data that must not leave.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Collection, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
 
-from bfsql.abc import GraphDbInterface, NormalizedBackend
+from bfsql.abc import BatchGraphDb, GraphDbInterface, NormalizedBackend
 from bfsql.integers import ForwardingIntegerGraph, IntArray, IntegerGraph, NodeBatch, NumberedRings
-from bfsql.models import NO_METADATA, Edge, EntityStub, Metadata, Node, Outline, Triple
+from bfsql.models import NO_METADATA, Edge, EntityStub, Metadata, Node, Outline, Property, Triple
 from bfsql.models.condition import PropertyCondition
 from bfsql.models.parts import only
 from bfsql.plugins import Hooks
@@ -41,6 +41,8 @@ class RedactedGraphDb(NormalizedBackend):
     """A graph without the data that the hooks remove."""
 
     redacts = True
+    metadata_for_node = BatchGraphDb.metadata_for_node
+    metadata_for_edge = BatchGraphDb.metadata_for_edge
 
     def __init__(self, db: GraphDbInterface, hooks: Hooks) -> None:
         super().__init__(db)
@@ -49,7 +51,7 @@ class RedactedGraphDb(NormalizedBackend):
     def columns(self) -> IntegerGraph | None:
         """The graph in integers; None if it brings metadata along, which no hook has seen."""
         columns = super().columns()
-        if columns is None or type(columns).node_metadata is not IntegerGraph.node_metadata:
+        if columns is None or not columns.is_own:
             return None
         return RedactedIntegerGraph(columns)
 
@@ -93,11 +95,6 @@ class RedactedGraphDb(NormalizedBackend):
         """False: conditions may be about what hooks remove, so that the store is given none."""
         return False
 
-    async def metadata_for_node(self, entity_id: str) -> Metadata:
-        """The redacted metadata of a node."""
-        metadata = await self._inner.metadata_for_node(entity_id)
-        return self._hooks.redacted("node", entity_id, metadata)
-
     async def metadata_for_nodes_batch(
         self, ids: Sequence[str], keys: Collection[str] | None = None
     ) -> dict[str, Metadata]:
@@ -105,11 +102,6 @@ class RedactedGraphDb(NormalizedBackend):
         found = await self._inner.metadata_for_nodes_batch(ids)
         redacted = {i: self._hooks.redacted("node", i, metadata) for i, metadata in found.items()}
         return only(redacted, keys)
-
-    async def metadata_for_edge(self, edge: Edge) -> Metadata:
-        """The redacted metadata of an edge."""
-        metadata = await self._inner.metadata_for_edge(edge)
-        return self._hooks.redacted("edge", edge, metadata)
 
     async def metadata_for_edges_batch(
         self, edges: Collection[Triple], keys: Collection[str] | None = None
@@ -125,11 +117,19 @@ class RedactedGraphDb(NormalizedBackend):
         return {**evidence, "items": list(map(self.evidence_item, evidence.get("items", ())))}
 
     async def outline(self) -> Outline | None:
-        """The outline without properties, which were counted before redaction, and columns."""
+        """The outline with properties that no hook may change, and without columns."""
         outline = await self._inner.outline()
         return outline and replace(
-            outline.without_ends, node_properties={}, edge_properties={}, tables=[]
+            outline.without_ends,
+            node_properties=self._kept(outline.node_properties),
+            edge_properties=self._kept(outline.edge_properties),
+            tables=[],
         )
+
+    def _kept(self, known: Mapping[str, Sequence[Property]]) -> dict[str, list[Property]]:
+        keeps = self._hooks.keeps
+        kept = {of: [one for one in some if keeps(one.name)] for of, some in known.items()}
+        return {of: some for of, some in kept.items() if some}
 
     async def _nodes(self, nodes: list[Node]) -> list[Node]:
         """The nodes, with the metadata that came with them redacted.
@@ -160,4 +160,5 @@ class RedactedGraphDb(NormalizedBackend):
         subject, predicate, object_ = (str(item.get(part, "")) for part in Edge._fields)
         text = {key: value for key, value in item.items() if key not in Edge._fields}
         may_leave = self._hooks.redacted("evidence", (subject, predicate, object_), text)
-        return {**may_leave, **{part: item[part] for part in Edge._fields if part in item}}
+        known = {part: item[part] for part in Edge._fields if part in item}
+        return {**known, **may_leave, **known}  # in the order of an item as it is
