@@ -136,6 +136,14 @@ def exhausted(where: str, settings: PostgresSettings) -> StoreUnavailable:
     )
 
 
+def no_role(error: BaseException, account: str, role: str) -> StoreError:
+    """The account may not take the role of the settings, or there is none."""
+    return StoreError(
+        f"The setting role is {role!r}, which {account!r} cannot take: {message_of(error)}. Name "
+        f"a role that exists, and run: GRANT {identifier(role)} TO {identifier(account)};"
+    )
+
+
 def too_old(version: str, oldest: int, where: str) -> StoreError:
     """The server is older than the statements require."""
     return StoreError(
