@@ -6,6 +6,7 @@ import os
 from functools import partial
 
 import pytest
+from neo4j import AsyncDriver
 
 from bfsql.errors import BfsqlError, StoreUnavailable
 from bfsql.graph import open_graph
@@ -294,3 +295,17 @@ async def test_a_question_on_the_command_line_ends_with_the_sentence(guarded_neo
     assert "not start with a Bolt scheme" in await said(
         command, NEO4J_URI=f"http://me:{WRONG}@{HOST}:1"
     )
+
+
+async def test_every_session_impersonates_and_a_refusal_has_a_sentence(secured, small, monkeypatch):
+    told = await refusal(**secured, impersonate="ann")
+    assert "act as 'ann': Impersonation is not supported in community edition. The" in str(told)
+    session, users = AsyncDriver.session, []
+
+    def watched(driver, *, impersonated_user, **options):
+        users.append(impersonated_user)
+        return session(driver, **options)
+
+    monkeypatch.setattr(AsyncDriver, "session", watched)
+    assert await types(uri=small, impersonate="ann") == ["T"]
+    assert {*users} == {"ann"}
