@@ -344,7 +344,9 @@ _USER_INFO = re.compile("//.*@")
 Failure = TypeVar("Failure", bound=BaseException)
 
 
-def translate_error(error: Exception, settings: Neo4jSettings) -> StoreError:
+def translate_error(  # noqa: PLR0911 - one sentence a kind
+    error: Exception, settings: Neo4jSettings
+) -> StoreError:
     """The error to raise for one of `DRIVER_ERRORS`; `StoreUnavailable` if a retry may work."""
     where = place(settings)
     if _POOL_EXHAUSTED in str(error):
