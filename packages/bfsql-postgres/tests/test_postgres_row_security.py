@@ -1,13 +1,12 @@
 """Under row security, a role's answers are those of a database that has only its rows."""
 
 import asyncio
-import logging
 import random
+from types import SimpleNamespace
 
 import pytest
 
-from bfsql.errors import ConfigurationError, StoreError
-from bfsql.models import EdgeRecord, NodeRecord
+from bfsql.errors import BfsqlError
 from bfsql_postgres import PostgresSettings, load_graph, outline
 from bfsql_postgres.sql import identifier, literal
 from bfsql_test_support.answer_comparison import calls_of
@@ -18,132 +17,107 @@ from bfsql_test_support.drawn_graphs import drawn_graph
 
 CLAIMS = {"groups": ["lab's \\ own"], "sub": "ann"}
 CLAIMED = "current_setting('request.jwt.claims', true)::json #>> '{groups,0}' = 'lab''s \\ own'"
-RECORDS = [NodeRecord(f"t{i:02}", "Trial") for i in range(30)]
-RECORDS += [EdgeRecord(f"t{i:02}", "follows", f"t{i + 1:02}") for i in range(29)]
+TRIPLE = "subject_id || ':' || predicate || ':' || object_id"
+KEYS = {"entity": "entity_id", "relationship": TRIPLE, "bundle_evidence": "relationship_key"}
 both_ways = case_table("pooled", {"direct": False, "pooled": True})
 
 
 @pytest.fixture
-async def role(database, schema):
-    """A role, whose name has to be quoted, and an account that may take it and nothing else."""
-    account = f"{database.name}_{schema}"  # its own: a pooler keeps connections of one that is gone
-    role = f'{account} "an\'a\\lyst"'
-    own = identifier(role)
-    creating = (f"CREATE ROLE {account} LOGIN NOINHERIT", f"CREATE ROLE {own}")
-    await database.run(*creating, f"GRANT {own} TO {account}")
-    yield role
-    await database.run(f"DROP OWNED BY {own}", f"DROP ROLE {own}, {account}")
+async def account(database, schema, opened, pgbouncer):
+    """An account that may take a role and nothing else; the role's name has to be quoted."""
+    name = f"{database.name}_{schema}"  # its own: a pooler keeps connections of one that is gone
+    role = f'{name} "an\'a\\lyst"'
+    to = f"TO {(own := identifier(role))}"
+    await database.run(f"CREATE ROLE {name} LOGIN NOINHERIT", f"CREATE ROLE {own}")
+    await database.run(f"GRANT {own} TO {name}", f"GRANT USAGE ON SCHEMA {schema} {to}")
 
-
-@pytest.fixture
-def seen(database, schema, opened, pgbouncer, role):
-    """Opens `schema` as the account and the role."""
-
-    async def open_it(*, pooled=False, **settings):
-        url = (pgbouncer.url if pooled else database.address)(database.name, role.split()[0])
-        return await opened(url, **{"role": role, "transaction_pooling": pooled, **settings})
-
-    return open_it
-
-
-@pytest.fixture
-def guard(database, schema, role):
-    """Shows the role all rows but those of some nodes and edges, and others none."""
-
-    async def run(nodes, edges=(), also="TRUE"):
-        names, keys = (
-            f"<> ALL (ARRAY[{', '.join(map(literal, texts))}]::text[])"
-            for texts in (nodes, map(":".join, edges))
-        )
-        ends = f"subject_id {names} AND object_id {names}"
-        tests = {
-            "entity": f"entity_id {names}",
-            "relationship": f"{ends} AND subject_id || ':' || predicate || ':' || object_id {keys}",
-            "bundle_evidence": f"relationship_key {keys}",
-        }
-        to = f"TO {identifier(role)}"
-        await database.run(f"GRANT USAGE ON SCHEMA {schema} {to}")
-        for table, test in tests.items():
+    async def guard(hidden, also="TRUE"):
+        """Show the role all rows but those of some nodes and edges, and others none."""
+        others = f"<> ALL (ARRAY[{', '.join(map(literal, hidden))}]::text[]) AND {also}"
+        for table, key in KEYS.items():
             await database.run(
                 f"GRANT SELECT ON {schema}.{table} {to}",
                 f"ALTER TABLE {schema}.{table} ENABLE ROW LEVEL SECURITY",
-                f"CREATE POLICY own ON {schema}.{table} {to} USING ({test} AND {also})",
+                f"CREATE POLICY own ON {schema}.{table} {to} USING ({key} {others})",
             )
 
-    return run
+    async def open_it(*, pooled=False, **settings):
+        url = (pgbouncer.url if pooled else database.address)(database.name, name)
+        return await opened(url, **{"role": role, "transaction_pooling": pooled, **settings})
+
+    yield SimpleNamespace(role=role, guard=guard, open=open_it)
+    await database.run(f"DROP OWNED BY {own}", f"DROP ROLE {own}, {name}")
 
 
 @pytest.fixture
-async def guarded(load, guard):
-    """A graph of which the role sees the last ten nodes."""
-    await load(RECORDS)
-    await guard([f"t{i:02}" for i in range(20)])
+async def guarded(load, small_records, account):
+    """The account, and a graph of which the role sees `b`, `c` and their edge."""
+    await load(small_records)
+    await account.guard(["a", "a:p:b"])
+    return account
 
 
 @both_ways
 @pytest.mark.parametrize("number", [0, 4, 12])
 async def test_a_role_has_the_answers_of_its_rows(
-    *, database, load, opened, seen, guard, number, pooled
+    *, database, load, opened, account, number, pooled
 ):
     graph, draw = drawn_graph(number), random.Random(number)
-    gone = {node for node in graph.nodes if draw.random() < 0.3}
-    triples = sorted({edge[:3] for edge in graph.edges})
-    lost = [[*t] for t in triples if {t[0], t[2]} & gone or draw.random() < 0.2]
-    rest = [r for r in graph.records if r[1] not in gone and r[1:4] not in lost]
+    hidden = {node for node in graph.nodes if draw.random() < 0.3}
+    edges = [edge for edge in graph.edges if {edge[0], edge[2]} & hidden or draw.random() < 0.2]
+    hidden |= {":".join(edge[:3]) for edge in edges}
     await load([KINDS[kind](*own) for kind, *own in graph.records])
-    await guard(gone, lost, CLAIMED)
+    await account.guard(hidden, CLAIMED)
     async with database.schema() as alone:
+        ends = {"node": 2}  # where the key of a record ends
+        rest = [r for r in graph.records if ":".join(r[1 : ends.get(r[0], 4)]) not in hidden]
         place = PostgresSettings(dsn=database.owner_url, schema_=alone)
         await load_graph(place, [KINDS[kind](*own) for kind, *own in rest])
-        role, other = await seen(pooled=pooled, claims=CLAIMS), await opened(schema=alone)
+        role, other = await account.open(pooled=pooled, claims=CLAIMS), await opened(schema=alone)
         async with counted(role, "", graph.limits) as one, counted(other, "", graph.limits) as two:
             for call in [("describe_schema", {}), *calls_of(graph)[:30]]:
                 assert await answer(one, *call) == await answer(two, *call), call
 
 
 @both_ways
-async def test_no_connection_keeps_a_role(guarded, seen, opened, pooled):
-    role, other = await seen(pooled=pooled), await opened(pooled=pooled)
+async def test_no_connection_keeps_a_role(guarded, opened, pooled):
+    role, other = await guarded.open(pooled=pooled), await opened(pooled=pooled)
     for _ in range(3):
         late = asyncio.ensure_future(role.outline())
         await asyncio.sleep(0.002)
         late.cancel()
         found = await asyncio.gather(*(one.entity_types() for one in [role, other] * 10))
-        assert found == [["Trial"], []] * 10
+        assert found == [["T", "U"], []] * 10
 
 
-async def test_no_statistics_of_hidden_rows_are_used(guarded, seen, owner, monkeypatch, caplog):
-    caplog.set_level(logging.INFO, logger="bfsql.postgres")
+async def test_no_statistics_of_hidden_rows_are_used(guarded, owner, monkeypatch):
     await owner.execute("ANALYZE")
-    monkeypatch.setattr(outline, "COUNT_LIMIT", 20)
-    backend = await seen(schema_timeout=1e-6)
+    monkeypatch.setattr(outline, "COUNT_LIMIT", 1)
+    backend = await guarded.open(schema_timeout=1e-6)
     assert {one.rows for one in backend._layout.relations.values()} == {0}
     found = await backend.outline()
-    assert (found.sampled, [one.edges for one in found.relations]) == (False, [9])
+    assert (found.sampled, [one.edges for one in found.relations]) == (False, [1])
+
+
+async def test_the_rights_are_those_of_the_role(guarded, opened, database, schema, caplog):
+    caplog.set_level("INFO")
+    superuser = await opened(database.superuser_url, role=guarded.role)
     assert "lyst\"' sees: row security applies to it in 3 of 3 tables." in caplog.text
-
-
-async def test_the_rights_are_those_of_the_role(guarded, opened, database, schema, role):
-    superuser = await opened(database.superuser_url, role=role)
     assert await superuser.may_write() is None
-    await database.run(f"GRANT UPDATE ON {schema}.entity TO {identifier(role)}")
-    assert f"{role!r} may change the table" in await superuser.may_write()
+    await database.run(f"GRANT UPDATE ON {schema}.entity TO {identifier(guarded.role)}")
+    assert f"{guarded.role!r} may change the table" in await superuser.may_write()
 
 
-WRONG = {"no'one": 'role "no\'one" does not exist', "postgres": 'permission denied to set role "'}
+@both_ways
+async def test_a_role_that_cannot_be_taken_is_an_error(account, pooled):
+    wrong = {"no'one": "does not exist", "postgres": "permission denied", "none": "leave it out"}
+    for name, told in wrong.items():
+        with pytest.raises(BfsqlError, match=told) as caught:
+            await account.open(role=name, pooled=pooled)
+        assert name == "none" or f'run: GRANT "{name}" TO "graphs_' in str(caught.value)
 
 
-@case_table("name, told", [*WRONG.items(), ("none", "leave it out for the account's own")])
-async def test_a_role_that_cannot_be_taken_is_an_error(seen, name, told):
-    for pooled in (False, True):
-        with pytest.raises((StoreError, ConfigurationError)) as caught:
-            await seen(role=name, pooled=pooled)
-        assert told in str(caught.value)
-        assert (f'GRANT "{name}" TO "graphs_' in str(caught.value)) == (name in WRONG)
-
-
-async def test_a_load_leaves_row_security_on(guarded, seen, load):
-    backend = await seen()
-    assert await backend.entity_types() == ["Trial"]
-    await load(RECORDS)
+async def test_a_load_leaves_row_security_on(guarded, load, small_records):
+    backend = await guarded.open()
+    await load(small_records)
     assert await backend.entity_types() == []
