@@ -137,6 +137,8 @@ class Caller:
     """The session that the call belongs to, in transports that have them."""
     address: str | None = None
     """The host that the connection comes from, without the port."""
+    role: str | None = None
+    """The name of its role, where there are roles and one was found."""
 
     @property
     def key(self) -> str:

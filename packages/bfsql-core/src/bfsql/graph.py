@@ -12,12 +12,13 @@ import asyncio
 import inspect
 import logging
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from bfsql import plugins, settings, tools
-from bfsql.abc import GraphDbInterface
+from bfsql.abc import GraphDbInterface, normalized
 from bfsql.answers import Answer
 from bfsql.answers.clean import clean_text
 from bfsql.cache import MAX_RECORDS, Breaker, CachedGraphDb, CircuitBreakerBackend
@@ -28,8 +29,10 @@ from bfsql.models import Outline
 from bfsql.observer import NO_OBSERVERS, Observer, Observers
 from bfsql.plugins import NO_HOOKS, Hooks
 from bfsql.plugins.registry import created, open_backend
+from bfsql.settings.roles import Role
 from bfsql.tools import Limits, Operations, Schema, ToolDefinition
 from bfsql.tools.descriptions import INSTRUCTIONS, LINES
+from bfsql.tools.role_graph import limited, part_of_role
 from bfsql.tools.schema import OUTLINE_SECONDS
 from bfsql.tools.skill import Skill, skill_of
 from bfsql.tools.verify import Verdict, Verifier
@@ -62,6 +65,7 @@ class Graph:
         hooks: The hook plugins of the six operations; `db` itself is not redacted.
         observers: Notified of every call.
         breaker: Tracks whether the store answers; None if this is not monitored.
+        tools: The names of the tools that may be called; None for all.
 
     Attributes:
         shown: The same graph with its metadata redacted by the hooks, for interfaces that
@@ -83,6 +87,7 @@ class Graph:
         hooks: Hooks = NO_HOOKS,
         observers: Observers = NO_OBSERVERS,
         breaker: Breaker | None = None,
+        tools: Sequence[str] | None = None,
     ) -> None:
         self.db = db
         self.title = title
@@ -91,14 +96,42 @@ class Graph:
         self.description = description
         self.limits = limits
         self.observers = observers
-        self._operations = Operations(db, description, limits, hooks, observers)
+        self.tools = tools
+        self._operations = Operations(db, description, limits, hooks, observers, tools=tools)
         self.shown = self._operations.db
         self.memory = self._operations.memory
         self.scope = self._operations.scope
         self.entity_page = self._operations.entity_page
         self.graph_schema = self._operations.graph_schema
-        self._has_hooks = bool(hooks)
+        self._hooks = hooks
         self._skill: tuple[Outline | None, Skill] | None = None
+        self._of_roles: dict[str, tuple[Role, Graph]] = {}
+
+    def for_role(self, role: Role | None) -> Graph:
+        """The part of the graph that a role may see, over the same cache; None for all of it."""
+        if role is None:
+            return self
+        known, graph = self._of_roles.get(role.name, (None, self))
+        if known != role:
+            graph = Graph(
+                part_of_role(normalized(self.db), role),
+                self.description,
+                replace(limited(self.limits, role), account=self.memory),
+                None,
+                title=self.title,
+                hooks=self._hooks,
+                observers=self.observers,
+                breaker=self.breaker,
+                tools=role.tools,
+            )
+            self._of_roles[role.name] = role, graph
+        return graph
+
+    async def close_schemas(self) -> None:
+        """Stop counting, also the parts of roles."""
+        await self.graph_schema.close()
+        for _, graph in self._of_roles.values():
+            await graph.close_schemas()
 
     async def call(
         self,
@@ -161,7 +194,7 @@ class Graph:
         """Make the skill for agents that ask this graph, from calls that it answers."""
         known = self._skill
         # Hooks may show each caller something else.
-        if known is None or self._has_hooks or known[0] is not self.graph_schema.known_outline:
+        if known is None or self._hooks or known[0] is not self.graph_schema.known_outline:
             made = await skill_of(self._operations, self.description, caller)
             self._skill = known = self.graph_schema.known_outline, made
         return known[1]
@@ -173,9 +206,10 @@ class Graph:
     def definitions(self) -> tuple[ToolDefinition, ...]:
         """The six tools as a client lists them, with the graph's schema inserted if it is small."""
         known = self.graph_schema
-        return tools.definitions(
+        every = tools.definitions(
             known.latest or self.schema, known.known_outline, patterns=self.shown.lists_entities()
         )
+        return tuple(one for one in every if self.tools is None or one.name in self.tools)
 
     async def listed(self) -> tuple[ToolDefinition, ...]:
         """The definitions, after waiting at most a few seconds for the graph to be counted."""
@@ -202,6 +236,7 @@ async def open_graph(
     observers: Iterable[Observer] = (),
     max_pause: float | None = None,
     require_read_only: bool | None = None,
+    role: Role | None = None,
     **backend_settings: Any,
 ) -> AsyncIterator[Graph]:
     """Open a graph for reading, and close it at the end of the context.
@@ -220,6 +255,7 @@ async def open_graph(
             at intervals of at most this many seconds. None: each call tries the store.
         require_read_only: What happens if the store's account could write: with True
             nothing is opened, with False a warning is logged. None: the rights are not checked.
+        role: What may be seen of the graph; None for all.
         **backend_settings: The backend's own settings; missing ones come from the
             environment variables that its settings model names.
 
@@ -260,9 +296,9 @@ async def open_graph(
         async with _rights_checked(opened, require=require_read_only):
             graph.schema = await _schema_in_time(graph)
         try:
-            yield graph
+            yield graph.for_role(role)
         finally:
-            await graph.graph_schema.close()
+            await graph.close_schemas()
     finally:
         if breaker is not None:
             breaker.stop()

@@ -168,9 +168,11 @@ class IntegerGraph(ABC):
 
     Attributes:
         answer_cache: Answers of earlier calls in integers, if a cache holds them.
+        is_own: Whether these are the store's own columns, not numbered strings.
     """
 
     answer_cache: AnswerCache | None = None
+    is_own: bool = True
 
     @property
     @abstractmethod
@@ -314,6 +316,7 @@ class ForwardingIntegerGraph(IntegerGraph):
     type_names = _value_of_inner("type_names")
     predicate_names = _value_of_inner("predicate_names")
     repeats = _value_of_inner("repeats")
+    is_own = _value_of_inner("is_own")
     find = _forwarded(IntegerGraph.find)
     prefetch = _forwarded(IntegerGraph.prefetch)
     ids = _forwarded(IntegerGraph.ids)

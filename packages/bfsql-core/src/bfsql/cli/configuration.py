@@ -32,6 +32,7 @@ from bfsql.settings import (
 from bfsql.settings.file import OF_GRAPH, checked_graphs
 from bfsql.settings.model import options_of_one
 from bfsql.settings.resolve import excess, leaks, unused_variables
+from bfsql.settings.roles import Role
 
 log = logging.getLogger("bfsql")
 
@@ -261,10 +262,30 @@ def configure(
     if refused:
         choice = replace(choice, file=with_consent(file, refused, ask=ask))
         return configure(choice, server=server, backend=backend, reserved=reserved)
+    if file.roles:
+        check_roles(file.roles, file.graphs)
+        of_server = replace(
+            of_server, settings=of_server.settings.model_copy(update={"roles": file.roles})
+        )
     for name, why in choice.unused_variables().items():
         if name.startswith(choice.variables):
             log.warning("%s is ignored: %s", name, why)
     return Configuration(choice, of_server, of_backend)
+
+
+def check_roles(roles: Sequence[Role], graphs: Mapping[str, Any]) -> None:
+    """Refuse roles that name an unknown graph or tool, or hide by a pattern that is none."""
+    from bfsql.tools.parameters import PARAMETERS
+    from bfsql.tools.role_graph import hidden_patterns
+
+    for role in roles:
+        for key, known in (("graphs", graphs), ("tools", PARAMETERS)):
+            if known and (strange := {*(getattr(role, key) or ())} - known.keys()):
+                raise ConfigurationError(
+                    f"{key} of [roles.{role.name}] has {min(strange)[:64]!r}, which is unknown. "
+                    f"There are: {', '.join(known)}."
+                )
+        hidden_patterns(role)
 
 
 def _check_backend_keys(file: ConfigFile, known: Collection[Option]) -> None:

@@ -33,6 +33,7 @@ from bfsql.plugins import backend_of
 from bfsql.plugins.registry import open_backend
 from bfsql.settings import Kind, Option
 from bfsql.settings.resolve import secret_in
+from bfsql.settings.roles import role_named
 
 if TYPE_CHECKING:
     from bfsql.abc import GraphDbInterface
@@ -442,6 +443,7 @@ def opened(
         cache_ttl=settings.cache_lifetime,
         max_pause=settings.max_pause if served and backend is None else None,
         require_read_only=settings.require_read_only if served else None,
+        role=role_named(settings.roles, settings.role),
         observers=observers,
     )
 

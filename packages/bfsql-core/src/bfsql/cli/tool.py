@@ -51,7 +51,7 @@ _SECTIONS = {
     "Where to go": "max-hops step to k connect",
     "What to keep": "where exclude-node-types",
     "What to show": "show sort-by limit fields facets measure node-types topology-only",
-    "Output": "all json answer-format",
+    "Output": "all json answer-format as",
 }
 """The sections of the tools' options in their help; only `--help-all` shows the other options."""
 _EXAMPLES = {
@@ -84,11 +84,14 @@ def tool_command(definition: ToolDefinition) -> ConfiguredCommand:
         as_json: bool,
         answer_format: str | None,
         every_line: bool,
+        as_role: str | None,
         **options: Any,
     ) -> None:
         arguments = _arguments(parameters, first, options)
         chosen = "json" if as_json else answer_format
         is_display = chosen is None and sys.stdout.isatty()
+        if as_role is not None:
+            configuration = configuration.with_server(role=as_role)
         if chosen is not None:
             configuration = configuration.with_server(answer_format=chosen)
         elif is_display and "fields" in arguments:
@@ -120,6 +123,7 @@ def tool_command(definition: ToolDefinition) -> ConfiguredCommand:
             )
         )
     params += [
+        click.Option(["--as", "as_role"], metavar="ROLE", help="Answer as for a role of the file."),
         click.Option(["--all", "every_line"], is_flag=True, help="Show all lines on a terminal."),
         click.Option(
             ["--json", "as_json"], is_flag=True, help="Print exactly what the tool returns."

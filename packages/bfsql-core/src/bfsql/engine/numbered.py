@@ -81,6 +81,8 @@ class NumberedGraph(IntegerGraph):
         db: The backend, with or without a cache.
     """
 
+    is_own = False
+
     def __init__(self, db: NormalizedBackend) -> None:
         self._db = db
         self._rings: NumberedRings | _StreamedRings = db.numbered() or _StreamedRings(db)

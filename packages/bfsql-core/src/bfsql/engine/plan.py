@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
 from bfsql.call import MAX_EDGES, MAX_EDGES_IN_COLUMNS, MAX_NODES, MAX_NODES_IN_COLUMNS
-from bfsql.engine.numbered import NumberedGraph
 from bfsql.integers import IntegerGraph, NodeSet
 from bfsql.models import BfsQuery, IntersectionQuery, Path, PathQuery
 from bfsql.query.properties import computed_fields, counted_steps
@@ -102,8 +101,7 @@ class Bounds(NamedTuple):
     @classmethod
     def of(cls, columns: IntegerGraph, nodes: int | None, edges: int | None) -> Bounds:
         """The given bounds; for None, the defaults, which depend on the store."""
-        own = not isinstance(columns, NumberedGraph)
         return cls(
-            nodes or (MAX_NODES_IN_COLUMNS if own else MAX_NODES),
-            edges or (MAX_EDGES_IN_COLUMNS if own else MAX_EDGES),
+            nodes or (MAX_NODES_IN_COLUMNS if columns.is_own else MAX_NODES),
+            edges or (MAX_EDGES_IN_COLUMNS if columns.is_own else MAX_EDGES),
         )

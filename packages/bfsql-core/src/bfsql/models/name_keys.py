@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Container, Iterable
 
 from pydantic_core import from_json
 
@@ -48,6 +48,14 @@ class NameKeys:
         """Keys of metadata to show: `name` for its keys, and beside those that mean more."""
         every = ((key, NAME) if key in self.types else (key,) for key in keys)
         return list(dict.fromkeys(one for own in every for one in own if not self.types_of(one)))
+
+    def without(self, types: Container[str]) -> NameKeys:
+        """Those of other types."""
+        names, others = (
+            [(kind, key) for key, kinds in known.items() for kind in kinds if kind not in types]
+            for known in (self.types, self._others)
+        )
+        return NameKeys(names, others)
 
     @staticmethod
     def pairs(text: str) -> list[list[tuple[str, str]]]:

@@ -167,6 +167,9 @@ class TimeJudge:
         (first, last, _), (kind, held) = self._at, reading
         return any(start < last and first < end for start, end, _ in held), kind
 
+    def alone(self, owner: str, *, of_edges: bool) -> None:
+        """None: each fact has its own dates."""
+
     def refusal(self, node: Node, known: Metadata) -> ToolError:
         """The error that names the periods of a node."""
         periods = ", ".join(map(quoted, self._time_keys.texts(node.entity_type, known)))

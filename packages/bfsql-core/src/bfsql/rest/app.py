@@ -29,7 +29,7 @@ from bfsql.errors import ToolError
 from bfsql.graph import Graph
 from bfsql.observer import ObservedCall
 from bfsql.rest.handlers import tool
-from bfsql.rest.request import Api, ApiRequest, ApiRoute, read_request
+from bfsql.rest.request import Api, ApiRequest, ApiRoute, caller_of, read_request
 from bfsql.rest.response import Problem, problem_of, refusal
 from bfsql.rest.routes import ROUTES
 from bfsql.serving.access import require_known_names, require_token
@@ -85,16 +85,17 @@ def application(
         },
     )
     app.router.redirect_slashes = False
-    return with_headers(_guarded(_with_encoded_path(app), settings, verifier))
-
-
-def _guarded(app: ASGIApp, settings: ServeSettings, verifier: TokenVerifier | None) -> ASGIApp:
-    """The application behind the checks of tokens, origins and names.
-
-    Preflight requests of browsers have no token, so origins are checked first.
-    """
+    decoded = _with_encoded_path(app)
     if verifier is not None:
-        app = require_token(app, verifier, refusal)
+        decoded = require_token(decoded, verifier, refusal, lambda: live.settings.roles)
+    return with_headers(_guarded(decoded, settings))
+
+
+def _guarded(app: ASGIApp, settings: ServeSettings) -> ASGIApp:
+    """The application behind the checks of origins and names.
+
+    Preflight requests of browsers have no token, so this comes before that of tokens.
+    """
     if settings.cors_origins:
         app = _Cors(
             app,
@@ -171,7 +172,9 @@ class _Endpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
         try:
-            async with self._live.graph() as graph:
+            async with self._live.graph(caller_of(request)) as graph:
+                if graph.tools is not None and self._route.handler is not tool:
+                    raise ToolError("Your role may only call tools.", kind="refused")
                 read = await read_request(self._api(graph), self._route, request)
                 async with self._live.calls.call():
                     response = await _while_connected(receive, self._response(request, read))

@@ -25,7 +25,7 @@ from bfsql.models import Node
 from bfsql.models.quotation import excerpt
 from bfsql.rest.parameters import MAX_BATCH, PublishedSchema
 from bfsql.rest.response import JSON, Problem, Reply
-from bfsql.serving.access import subject_of
+from bfsql.serving.access import ROLE, subject_of
 from bfsql.tools.resolve import require
 from bfsql.tools.validate import argument_like
 
@@ -113,12 +113,17 @@ async def read_request(api: Api, route: ApiRoute, request: Request) -> ApiReques
         parameters = body
     else:  # a batch takes all its parameters from the body
         parameters = _checked(route, query if route.method == "GET" else body)
-    caller = Caller(
+    return ApiRequest(api, route, request.path_params, parameters, caller_of(request))
+
+
+def caller_of(request: Request) -> Caller:
+    """The caller of a request."""
+    return Caller(
         client=request.headers.get("user-agent"),
         subject=subject_of(request.scope),
         address=request.client.host if request.client else None,
+        role=request.scope.get(ROLE),
     )
-    return ApiRequest(api, route, request.path_params, parameters, caller)
 
 
 def _query(request: Request) -> dict[str, str | list[str]]:

@@ -44,7 +44,7 @@ from bfsql.server.sessions import Sessions
 from bfsql.server.standard_streams import reserved_stdin, reserved_stdout
 from bfsql.server.stdio_transport import Lines
 from bfsql.server.subscriptions import ListChanges
-from bfsql.serving.access import require_known_names, require_token, verified_token
+from bfsql.serving.access import ROLE, require_known_names, require_token, verified_token
 from bfsql.serving.live import LiveGraph, open_live
 from bfsql.serving.requests import request_id_of, request_of, with_headers
 from bfsql.serving.tokens import TokenVerifier, verifier_of
@@ -253,12 +253,12 @@ class BfsqlServer(Server[LiveGraph]):
         ctx: _Context,
         params: PaginatedRequestParams | None,  # six tools are one page
     ) -> ListToolsResult:
-        tools = await self._tools(ctx.lifespan_context)
+        tools = await self._tools(ctx.lifespan_context, _caller(ctx))
         self._changes.note(ctx, tools)
         return ListToolsResult(tools=apps.with_card(tools) if apps.is_shown(ctx) else tools)
 
-    async def _tools(self, live: LiveGraph) -> list[Tool]:
-        async with live.graph() as graph:
+    async def _tools(self, live: LiveGraph, caller: Caller | None = None) -> list[Tool]:
+        async with live.graph(caller) as graph:
             definitions = await graph.listed()
             structured = _sends_content(live, graph)
         return [_tool(d, structured=structured) for d in definitions]
@@ -343,6 +343,7 @@ def _caller(ctx: _Context) -> Caller | None:
         subject=(token.subject or token.client_id or None) if token else None,
         session=ctx.request.headers.get(MCP_SESSION_ID_HEADER),
         address=ctx.request.client.host if ctx.request.client else None,
+        role=scope.get(ROLE),
     )
 
 
@@ -382,7 +383,7 @@ def application(
     app = _with_welcome(with_passages(sessions))
     verifier = verifier or verifier_of(settings)
     if verifier is not None:
-        app = require_token(_with_user(app), verifier, _plain_text)
+        app = require_token(_with_user(app), verifier, _plain_text, lambda: live.settings.roles)
     return with_headers(require_known_names(app, settings, _plain_text))
 
 

@@ -7,16 +7,18 @@ The guards are ASGI applications around that of MCP (`bfsql.server`) or of the w
 from __future__ import annotations
 
 import ipaddress
+import logging
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
 from bfsql.errors import ConfigurationError
 from bfsql.serving.address import is_loopback
 from bfsql.serving.requests import header_values
 from bfsql.serving.tokens import TokenVerifier, VerifiedToken
+from bfsql.settings.roles import Role, role_of
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -27,6 +29,12 @@ if TYPE_CHECKING:
 Refusal: TypeAlias = "Callable[[HTTPStatus, str], Response]"
 """Makes the response to a rejected request, from its status and a sentence."""
 
+T = TypeVar("T", bound="str | None")
+Roles: TypeAlias = Callable[[], Sequence[Role]]
+"""The roles that are in force."""
+
+log = logging.getLogger("bfsql.calls")
+
 ANY = "*"
 """In `allowed_hosts`: clients may call the server by any name."""
 
@@ -34,6 +42,8 @@ PAGES = ("/", "/docs")
 """Paths of pages without data of the graph, to which links on pages of other sites may lead."""
 
 _VERIFIED = "bfsql.token"
+ROLE = "bfsql.role"
+"""Key of a scope: the name of the caller's role; None if there are no roles."""
 GRAPH = "bfsql.graph"
 """Key of a scope: the name of the graph of several that a request is for."""
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -46,10 +56,13 @@ _AUTHORITY = re.compile(
 # --- tokens ---------------------------------------------------------------------
 
 
-def require_token(app: ASGIApp, verifier: TokenVerifier, refusal: Refusal) -> ASGIApp:
+def require_token(
+    app: ASGIApp, verifier: TokenVerifier, refusal: Refusal, roles: Roles = tuple
+) -> ASGIApp:
     """The application behind a verifier of bearer tokens: a request without a valid one gets 401.
 
-    The result is stored in the request's scope, see `verified_token`; the token itself is neither
+    If there are `roles`, a request whose token has none, or one without the graph, gets 403. The
+    result is stored in the request's scope, see `verified_token`; the token itself is neither
     stored nor logged.
     """
 
@@ -59,12 +72,15 @@ def require_token(app: ASGIApp, verifier: TokenVerifier, refusal: Refusal) -> AS
             return
         token = _bearer_token(scope)
         known = None if token is None else await verifier.verify_token(token)
-        if known is not None and GRAPH in scope and not usable_graphs([scope[GRAPH]], known):
+        if known is not None and not usable_graphs([scope.get(GRAPH)], known, roles()):
             why = "The token of this request does not allow this graph. GET /graphs lists others."
+            log.info("refused", extra={"fields": {"subject": known.subject or known.client_id}})
             await refusal(HTTPStatus.FORBIDDEN, why)(scope, receive, send)
             return
         if known is not None:
-            await app({**scope, _VERIFIED: known}, receive, send)
+            role = role_of(roles(), known)
+            own = {_VERIFIED: known, ROLE: role and role.name}
+            await app({**scope, **own}, receive, send)
             return
         refused = refusal(
             HTTPStatus.UNAUTHORIZED,
@@ -76,9 +92,14 @@ def require_token(app: ASGIApp, verifier: TokenVerifier, refusal: Refusal) -> AS
     return guarded
 
 
-def usable_graphs(names: Iterable[str], caller: VerifiedToken | None) -> list[str]:  # noqa: ARG001
-    """Those of several graphs that a caller, None without a token, may use: all."""
-    return list(names)
+def usable_graphs(
+    names: Iterable[T], caller: VerifiedToken | None, roles: Sequence[Role]
+) -> list[T]:
+    """Those of several graphs that a caller, None without a token, may use."""
+    role = role_of(roles, caller)
+    if role is None:
+        return [] if roles else list(names)
+    return [one for one in names if role.graphs is None or one in role.graphs]
 
 
 def verified_token(scope: Scope) -> VerifiedToken | None:

@@ -16,6 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from bfsql import call
+from bfsql.errors import ConfigurationError
 from bfsql.serving.access import (
     GRAPH,
     require_known_names,
@@ -52,6 +53,11 @@ def application(lives: LiveGraphs, settings: ServeSettings, **of_page: Any) -> A
         **of_page: Further arguments of the page.
     """
     verifier = verifier_of(settings)
+    if verifier is None and settings.roles:
+        raise ConfigurationError(
+            "The file has [roles], but nothing tells who calls. Set bearer_tokens (a file; `bfsql "
+            "token NAME` prints a line of it)."
+        )
     apps: dict[str, dict[str, ASGIApp]] = {MCP: {}, WEB: {}}
     for module in modules(settings):
         of_one = partial(import_module(module).application, **(of_page if module == WEB else {}))
@@ -104,13 +110,17 @@ def _directory(lives: LiveGraphs) -> ASGIApp:
                     await stack.enter_async_context(live.lifespan())
             yield
 
+    def usable(request: Request) -> list[str]:
+        roles = next(iter(lives.values())).settings.roles
+        return usable_graphs(lives, verified_token(request.scope), roles)
+
     async def names_of_all(request: Request) -> Response:
-        known = [lives[name] for name in usable_graphs(lives, verified_token(request.scope))]
+        known = [lives[name] for name in usable(request)]
         found = [{"name": one.name, "title": one.title, "open": one.is_open} for one in known]
         return JSONResponse({"graphs": found}, headers={"Cache-Control": "no-store"})
 
     async def nothing(request: Request, _: Exception | None = None) -> Response:
-        names = ", ".join(usable_graphs(lives, verified_token(request.scope)))
+        names = ", ".join(usable(request)) or "none that you may use"
         return _plain(
             HTTPStatus.NOT_FOUND,
             "There is nothing here. A graph is at /mcp/NAME over MCP, and its page and web API at "

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from bfsql import call
 from bfsql.call import Caller
-from bfsql.errors import BfsqlError
+from bfsql.errors import BfsqlError, ToolError
 from bfsql.graph import Graph
 from bfsql.places import Places
 from bfsql.serving.admission import Admission
@@ -136,7 +136,7 @@ class LiveGraph:
 
         Over stdio there is neither a request nor a caller, and calls do not wait.
         """
-        async with self.calls.call(request), self.turn(caller), self.graph() as graph:
+        async with self.calls.call(request), self.turn(caller), self.graph(caller) as graph:
             yield graph
 
     @asynccontextmanager
@@ -157,13 +157,19 @@ class LiveGraph:
                 yield
 
     @asynccontextmanager
-    async def graph(self) -> AsyncIterator[Graph]:
-        """The graph that the store holds now; if it cannot be opened, the previous one."""
+    async def graph(self, caller: Caller | None = None) -> AsyncIterator[Graph]:
+        """The graph that the store holds now, as far as a caller may see it; None for all of it.
+
+        If it cannot be opened, it is the previous one.
+        """
+        of = {one.name: one for one in self.settings.roles} if caller else {}
+        if caller and of and caller.role not in of:
+            raise ToolError("The token of this request has no role here.", kind="refused")
         await self._follow()
         opened = self._opened
         opened.users += 1
         try:
-            yield opened.graph
+            yield opened.graph.for_role(of.get(caller.role or "") if caller else None)
         finally:
             opened.users -= 1
             self._close_unused(opened)

@@ -221,6 +221,7 @@ class CallLog(Observer):
             "client": (caller.client or "")[:_NAME_CHARACTERS],
             "subject": caller.subject,
             "address": caller.address,
+            "role": caller.role,
             "arguments": self._arguments(seen.sent),
             "seeds": _seeds(seen.arguments),
             "bytes": seen.size,

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from bfsql.errors import ConfigurationError, did_you_mean, system_reason
+from bfsql.settings.roles import Role, roles_of
 from bfsql.settings.trust import Level
 
 FILE_NAME = "bfsql.toml"
@@ -63,6 +64,8 @@ class ConfigFile:
     """The content that was parsed, by which an acceptance is recognised."""
     graphs: Mapping[str, dict[str, Any]] = field(default_factory=dict)
     """The tables `[graphs.NAME]`."""
+    roles: tuple[Role, ...] = ()
+    """The tables `[roles.NAME]`."""
     graph: str = ""
     """The one whose settings `server` and `backend` are; empty for a graph without a name."""
 
@@ -239,6 +242,7 @@ def _parsed(path: Path, text: str, level: Level = Level.NAMED) -> ConfigFile:
             "backend in place of name."
         )
     graphs = checked_graphs(content.pop("graphs"), str(path)) if "graphs" in content else {}
+    roles = roles_of(content.pop("roles", {}), str(path))
     backend = content.pop("backend", {})
     if not isinstance(backend, dict):
         raise ConfigurationError(
@@ -248,7 +252,7 @@ def _parsed(path: Path, text: str, level: Level = Level.NAMED) -> ConfigFile:
     name = backend.pop("name", None)
     if name is not None and not isinstance(name, str):
         raise ConfigurationError(f"name in [backend] of {path} is {name!r}; it has to be text.")
-    return ConfigFile(path, content, backend, name, level, text, graphs)
+    return ConfigFile(path, content, backend, name, level, text, graphs, roles)
 
 
 def _not_toml(path: Path, text: str, message: str) -> str:

@@ -147,7 +147,8 @@ def options_of_one(model: type[BaseModel], prefix: str) -> list[Option]:
 @lru_cache(maxsize=64)  # a command needs those of each backend several times
 def _options(model: type[BaseModel], prefix: str | None) -> tuple[Option, ...]:
     inherited = {name for base in model.__bases__ for name in getattr(base, "model_fields", ())}
-    fields = sorted(model.model_fields.items(), key=lambda one: one[0] in inherited)
+    own = ((name, field) for name, field in model.model_fields.items() if not field.exclude)
+    fields = sorted(own, key=lambda one: one[0] in inherited)
     homes = reversed(model.__mro__[: model.__mro__.index(BaseModel)])
     documented = {name: text for home in homes for name, text in _docstrings(home)}
     return tuple(_option(name, field, prefix, documented.get(name, "")) for name, field in fields)

@@ -22,6 +22,7 @@ from bfsql.call import (
     AnswerFormat,
     Limits,
 )
+from bfsql.settings.roles import Role
 from bfsql.settings.trust import FoundFile
 
 LEAST_TOKENS = 500
@@ -191,6 +192,10 @@ class ServeSettings(BaseModel):
     """Format of log records: text, or one JSON object per line."""
     log_arguments: bool = False
     """Log the values of arguments, not only their names."""
+    role: str | None = None
+    """Role of the file whose part of the graph is served, over stdio; by default all of it."""
+    roles: tuple[Role, ...] = Field(default=(), exclude=True)
+    """The tables [roles.NAME] of the file, which decide what callers may see over HTTP."""
 
     @field_validator("max_tokens")
     @classmethod

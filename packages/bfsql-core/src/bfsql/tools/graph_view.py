@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Collection, Sequence
 from contextlib import aclosing
+from functools import cached_property
 from operator import attrgetter
 from typing import Any, Protocol, TypeAlias, Unpack
 
@@ -53,6 +54,9 @@ class Judge(Protocol):
     def verdict(self, reading: Any) -> Verdict:
         """The verdict on a node or an edge, from a reading."""
 
+    def alone(self, owner: str, *, of_edges: bool) -> Verdict | None:
+        """The verdict on all nodes of a type or edges of a predicate; None if metadata decide."""
+
     def refusal(self, node: Node, known: Metadata) -> ToolError | None:
         """The error of a call that names a hidden node; None if it is as if there were none."""
 
@@ -64,7 +68,8 @@ class ViewColumns(ForwardingIntegerGraph):
 
     def __init__(self, db: NormalizedBackend, judge: Judge) -> None:
         columns = columns_of(db)
-        self._codes = columns.coded(judge.keys)
+        self._reads_edges = judge.alone("", of_edges=True) is None
+        self._codes = columns.coded(judge.keys) if self._reads_edges else None
         super().__init__(self._codes.graph if self._codes else columns)
         self.answer_cache = None  # of answers about the whole graph
         self._db, self._judge = db, judge
@@ -120,7 +125,7 @@ class ViewColumns(ForwardingIntegerGraph):
                 ring = marked(own, np.array([one for one, _ in self._verdicts]).take(numbers))
                 subjects, objects = (await self.are_visible(ring.ends)).reshape(2, -1)
                 yield marked(ring, subjects & objects)
-        self._edges += read
+        self._edges += read if self._reads_edges else []
 
     async def nodes(self, *which: Any) -> AsyncGenerator[NodeBatch]:
         """The visible nodes of some types that meet conditions."""
@@ -132,7 +137,7 @@ class ViewColumns(ForwardingIntegerGraph):
     async def are_visible(self, handles: IntArray) -> BoolArray:
         """Which of some nodes are visible; an end of edges that is no node is."""
         self._hidden = grown(self._hidden, self.size)
-        if not await call.within(self._db.has_nodes_with(self._judge.keys)):
+        if self._reads_edges and not await call.within(self._db.has_nodes_with(self._judge.keys)):
             return np.ones(len(handles), bool)
         new = distinct_numbers(handles[self._hidden.take(handles) == 0])
         hidden = np.full(len(new), -1, np.int8)
@@ -147,15 +152,24 @@ class ViewColumns(ForwardingIntegerGraph):
     async def _read(
         self, things: IntArray | Ring, owners: IntArray, names: Sequence[str]
     ) -> IntArray:
-        """The numbers of the verdicts on nodes or edges whose metadata are read."""
-        numbers, read = list[int](), properties_of(self._db, self._inner, things, self._judge.keys)
-        async with aclosing(read) as parts:
+        """The numbers of the verdicts on nodes or edges, whose metadata are read if they decide."""
+        is_ring, table = isinstance(things, Ring), np.full(owners.max(initial=-1) + 1, -1, np.int32)
+        for owner in distinct_numbers(owners).tolist():
+            if verdict := self._judge.alone(names[owner], of_edges=is_ring):
+                table[owner] = self._number(verdict)
+        numbers = table.take(owners)
+        if not (unread := numbers < 0).any():
+            return numbers
+        rest = marked(things, unread) if isinstance(things, Ring) else things[unread]
+        found, owners = list[int](), owners[unread]
+        async with aclosing(properties_of(self._db, self._inner, rest, self._judge.keys)) as parts:
             async for part, values in parts:
                 call.hold(EDGE_BYTES * len(owners[part]))
                 for owner, *own in zip(owners[part].tolist(), *values.values(), strict=True):
-                    known = dict(zip(values, own, strict=True))
-                    numbers.append(self._number(self._judge.reading(names[owner], known)))
-        return np.array(numbers, np.int32)
+                    reading = self._judge.reading(names[owner], dict(zip(values, own, strict=True)))
+                    found.append(self._number(self._judge.verdict(reading)))
+        numbers[unread] = found
+        return numbers
 
     async def _of_codes(self, codes: IntArray, graph: CodedGraph) -> IntArray:
         """The same by codes, each judged once a call and read once a graph; negative if unread."""
@@ -168,14 +182,14 @@ class ViewColumns(ForwardingIntegerGraph):
                     row = graph.row(code)
                     graph.memo[code] = row and self._judge.reading(*row)
                 reading = graph.memo[code]
-                self._by_code[code] = -1 if reading is None else self._number(reading) + 1
+                verdict = None if reading is None else self._judge.verdict(reading)
+                self._by_code[code] = -1 if verdict is None else self._number(verdict) + 1
 
         await off_loop(len(new) * KINDS, judge)
         return np.maximum(self._by_code.take(codes) - 1, -1)
 
-    def _number(self, reading: Any) -> int:
-        """The number of the verdict on a reading."""
-        verdict = self._judge.verdict(reading)
+    def _number(self, verdict: Verdict) -> int:
+        """The number of a verdict."""
         number = self._numbers.setdefault(verdict, len(self._verdicts))
         if number == len(self._verdicts):
             self._verdicts.append(verdict)
@@ -188,7 +202,11 @@ class GraphView(NormalizedBackend):
     def __init__(self, db: GraphDbInterface, judge: Judge) -> None:
         super().__init__(db)
         self._judge, self.redacts = judge, self._inner.redacts
-        self.visible = ViewColumns(self._inner, judge)
+
+    @cached_property
+    def visible(self) -> ViewColumns:
+        """The visible part in integers, which counts what the call reads."""
+        return ViewColumns(self._inner, self._judge)
 
     def columns(self) -> ViewColumns:
         """The visible part in integers."""
@@ -215,8 +233,9 @@ class GraphView(NormalizedBackend):
 
     async def _visible_ids(self, ids: Sequence[str]) -> set[str]:
         """The ids of some nodes and ends of edges that are not of hidden nodes."""
-        nodes = [node for node in await self.visible._inner.find(ids) if node]  # noqa: SLF001
-        found = await self.visible.are_visible(np.array([n.handle for n in nodes], np.int32))
+        visible = self.columns()
+        nodes = [node for node in await visible._inner.find(ids) if node]  # noqa: SLF001
+        found = await visible.are_visible(np.array([n.handle for n in nodes], np.int32))
         hidden = {node.id for node, one in zip(nodes, found.tolist(), strict=True) if not one}
         return {*ids} - hidden
 

@@ -46,10 +46,14 @@ class RedactedGraphDb(NormalizedBackend):
         super().__init__(db)
         self._hooks = hooks
 
+    def _redacted(self, kind: str, key: str | Triple, metadata: Metadata) -> Metadata:
+        """The part of a record's metadata that may be returned."""
+        return self._hooks.redacted(kind, key, metadata)
+
     def columns(self) -> IntegerGraph | None:
         """The graph in integers; None if it brings metadata along, which no hook has seen."""
         columns = super().columns()
-        if columns is None or type(columns).node_metadata is not IntegerGraph.node_metadata:
+        if columns is None or not columns.is_own:
             return None
         return RedactedIntegerGraph(columns)
 
@@ -96,27 +100,27 @@ class RedactedGraphDb(NormalizedBackend):
     async def metadata_for_node(self, entity_id: str) -> Metadata:
         """The redacted metadata of a node."""
         metadata = await self._inner.metadata_for_node(entity_id)
-        return self._hooks.redacted("node", entity_id, metadata)
+        return self._redacted("node", entity_id, metadata)
 
     async def metadata_for_nodes_batch(
         self, ids: Sequence[str], keys: Collection[str] | None = None
     ) -> dict[str, Metadata]:
         """The redacted metadata of nodes, read whole since a hook may judge one key by another."""
         found = await self._inner.metadata_for_nodes_batch(ids)
-        redacted = {i: self._hooks.redacted("node", i, metadata) for i, metadata in found.items()}
+        redacted = {i: self._redacted("node", i, metadata) for i, metadata in found.items()}
         return only(redacted, keys)
 
     async def metadata_for_edge(self, edge: Edge) -> Metadata:
         """The redacted metadata of an edge."""
         metadata = await self._inner.metadata_for_edge(edge)
-        return self._hooks.redacted("edge", edge, metadata)
+        return self._redacted("edge", edge, metadata)
 
     async def metadata_for_edges_batch(
         self, edges: Collection[Triple], keys: Collection[str] | None = None
     ) -> dict[Triple, Metadata]:
         """The redacted metadata of edges, read whole since a hook may judge one key by another."""
         found = await self._inner.metadata_for_edges_batch(edges)
-        redacted = {t: self._hooks.redacted("edge", t, metadata) for t, metadata in found.items()}
+        redacted = {t: self._redacted("edge", t, metadata) for t, metadata in found.items()}
         return only(redacted, keys)
 
     async def provenance_for_node(self, entity_id: str, limit: int) -> dict[str, Any]:
@@ -144,7 +148,7 @@ class RedactedGraphDb(NormalizedBackend):
 
     def _node(self, node: Node, record: Metadata) -> Node:
         whole = {**node.metadata, **record}
-        redacted = self._hooks.redacted("node", node.id, whole) if node.metadata else {}
+        redacted = self._redacted("node", node.id, whole) if node.metadata else {}
         kept = {key: value for key, value in redacted.items() if key in node.metadata}
         return node._replace(metadata=kept)
 
@@ -152,12 +156,12 @@ class RedactedGraphDb(NormalizedBackend):
         if stub.name is None:
             return stub
         whole = record if "name" in record else {**record, "name": stub.name}
-        name = self._hooks.redacted("node", stub.id, whole).get("name")
+        name = self._redacted("node", stub.id, whole).get("name")
         return stub._replace(name=name if isinstance(name, str) else None)
 
     def evidence_item(self, item: Metadata) -> dict[str, Any]:
         """An item of evidence, redacted except for its triple."""
         subject, predicate, object_ = (str(item.get(part, "")) for part in Edge._fields)
         text = {key: value for key, value in item.items() if key not in Edge._fields}
-        may_leave = self._hooks.redacted("evidence", (subject, predicate, object_), text)
+        may_leave = self._redacted("evidence", (subject, predicate, object_), text)
         return {**may_leave, **{part: item[part] for part in Edge._fields if part in item}}

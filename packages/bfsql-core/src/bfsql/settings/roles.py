@@ -1,0 +1,94 @@
+"""Roles: who may see what, by the tables `[roles.NAME]` of the configuration file.
+
+[roles.reader]
+tokens = ["ann"]
+hide_types = ["Patient"]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from bfsql.errors import ConfigurationError
+
+
+class Role(BaseModel):
+    """What some callers may see of the graphs, and what their calls may cost."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    tokens: tuple[str, ...] = ()
+    """Names of tokens; `*` is any valid token."""
+    scopes: tuple[str, ...] = ()
+    """Scopes of tokens, of which one is enough."""
+    claims: dict[str, tuple[str, ...]] = {}
+    """Claims of tokens and their values, of which a token has one of each claim."""
+    graphs: tuple[str, ...] | None = None
+    """The graphs that may be asked, of several; None for all."""
+    tools: tuple[str, ...] | None = None
+    """The tools that may be called; None for all."""
+    max_tokens: int | None = Field(default=None, ge=500)
+    deadline: float | None = Field(default=None, gt=0)
+    max_nodes: int | None = Field(default=None, ge=1)
+    max_edges: int | None = Field(default=None, ge=1)
+    hide_properties: tuple[str, ...] = ()
+    hide_types: tuple[str, ...] = ()
+    hide_predicates: tuple[str, ...] = ()
+    hide: tuple[str, ...] = ()
+    """Patterns of nodes, as seeds are written."""
+
+    def matches(self, token: Any) -> bool:
+        """Whether a verified token has the role: by its name, or a scope, or all claims."""
+        if "*" in self.tokens or token.client_id in self.tokens:
+            return True
+        known, scopes = token.claims or {}, {*self.scopes}.intersection(token.scopes)
+        met = (not {*some}.isdisjoint(_texts(known, name)) for name, some in self.claims.items())
+        return bool(scopes) or (bool(self.claims) and all(met))
+
+
+def _texts(claims: Any, name: str) -> list[str]:
+    """The texts of a claim: of a text itself, of a list those in it, of all else none.
+
+    A claim inside of others is named by a path, as `realm_access.roles`.
+    """
+    if name not in claims and "." in name:
+        first, _, rest = name.partition(".")
+        inner = claims.get(first)
+        return _texts(inner, rest) if isinstance(inner, dict) else []
+    value = claims.get(name)
+    return [one for one in (value if isinstance(value, list) else [value]) if type(one) is str]
+
+
+def roles_of(tables: Any, place: str) -> tuple[Role, ...]:
+    """The roles of a configuration file, in its order; a `ConfigurationError` names a wrong key."""
+    roles: list[Role] = []
+    for name, table in tables.items() if isinstance(tables, dict) else [("NAME", tables)]:
+        try:
+            own = table if isinstance(table, dict) else {"": table}
+            roles.append(Role.model_validate({"name": name, **own}))
+        except ValidationError as error:
+            fault = error.errors(include_url=False)[0]
+            keys = ", ".join(one for one in Role.model_fields if one != "name")
+            raise ConfigurationError(
+                f"{'.'.join(map(str, fault['loc'][:2]))} in [roles.{name[:64]}] of {place} cannot "
+                f"be used: {fault['msg'].lower()}. A role has: {keys}."
+            ) from None
+    return tuple(roles)
+
+
+def role_of(roles: Sequence[Role], token: Any) -> Role | None:
+    """The first of some roles that a verified token has; None without one."""
+    return next((one for one in roles if token is not None and one.matches(token)), None)
+
+
+def role_named(roles: Sequence[Role], name: str | None) -> Role | None:
+    """The role of a name, None without one; an unknown one is a `ConfigurationError`."""
+    known = {one.name: one for one in roles}
+    if name is not None and name not in known:
+        names = ", ".join(known) or "none"
+        raise ConfigurationError(f"There is no role {name[:64]!r}. The file has: {names}.")
+    return None if name is None else known[name]
