@@ -23,8 +23,8 @@ both_ways = case_table("pooled", {"direct": False, "pooled": True})
 
 
 @pytest.fixture
-async def account(database, schema, opened, pgbouncer):
-    """An account that may take a role and nothing else; the role's name has to be quoted."""
+async def account(*, database, schema, opened, pgbouncer, load, small_records):
+    """An account that may take a role and nothing else; the role sees `b`, `c` and their edge."""
     name = f"{database.name}_{schema}"  # its own: a pooler keeps connections of one that is gone
     role = f'{name} "an\'a\\lyst"'
     to = f"TO {(own := identifier(role))}"
@@ -45,16 +45,10 @@ async def account(database, schema, opened, pgbouncer):
         url = (pgbouncer.url if pooled else database.address)(database.name, name)
         return await opened(url, **{"role": role, "transaction_pooling": pooled, **settings})
 
+    await load(small_records)
+    await guard(["a", "a:p:b"])
     yield SimpleNamespace(role=role, guard=guard, open=open_it)
     await database.run(f"DROP OWNED BY {own}", f"DROP ROLE {own}, {name}")
-
-
-@pytest.fixture
-async def guarded(load, small_records, account):
-    """The account, and a graph of which the role sees `b`, `c` and their edge."""
-    await load(small_records)
-    await account.guard(["a", "a:p:b"])
-    return account
 
 
 @both_ways
@@ -67,6 +61,7 @@ async def test_a_role_has_the_answers_of_its_rows(
     edges = [edge for edge in graph.edges if {edge[0], edge[2]} & hidden or draw.random() < 0.2]
     hidden |= {":".join(edge[:3]) for edge in edges}
     await load([KINDS[kind](*own) for kind, *own in graph.records])
+    assert await (await account.open()).entity_types() == []  # a load removes policies alone
     await account.guard(hidden, CLAIMED)
     async with database.schema() as alone:
         ends = {"node": 2}  # where the key of a record ends
@@ -80,8 +75,8 @@ async def test_a_role_has_the_answers_of_its_rows(
 
 
 @both_ways
-async def test_no_connection_keeps_a_role(guarded, opened, pooled):
-    role, other = await guarded.open(pooled=pooled), await opened(pooled=pooled)
+async def test_no_connection_keeps_a_role(account, opened, pooled):
+    role, other = await account.open(pooled=pooled), await opened(pooled=pooled)
     for _ in range(3):
         late = asyncio.ensure_future(role.outline())
         await asyncio.sleep(0.002)
@@ -90,22 +85,22 @@ async def test_no_connection_keeps_a_role(guarded, opened, pooled):
         assert found == [["T", "U"], []] * 10
 
 
-async def test_no_statistics_of_hidden_rows_are_used(guarded, owner, monkeypatch):
+async def test_no_statistics_of_hidden_rows_are_used(account, owner, monkeypatch, caplog):
+    caplog.set_level("INFO")
     await owner.execute("ANALYZE")
     monkeypatch.setattr(outline, "COUNT_LIMIT", 1)
-    backend = await guarded.open(schema_timeout=1e-6)
+    backend = await account.open(schema_timeout=1e-6)
     assert {one.rows for one in backend._layout.relations.values()} == {0}
     found = await backend.outline()
     assert (found.sampled, [one.edges for one in found.relations]) == (False, [1])
-
-
-async def test_the_rights_are_those_of_the_role(guarded, opened, database, schema, caplog):
-    caplog.set_level("INFO")
-    superuser = await opened(database.superuser_url, role=guarded.role)
     assert "lyst\"' sees: row security applies to it in 3 of 3 tables." in caplog.text
+
+
+async def test_the_rights_are_those_of_the_role(account, opened, database, schema):
+    superuser = await opened(database.superuser_url, role=account.role)
     assert await superuser.may_write() is None
-    await database.run(f"GRANT UPDATE ON {schema}.entity TO {identifier(guarded.role)}")
-    assert f"{guarded.role!r} may change the table" in await superuser.may_write()
+    await database.run(f"GRANT UPDATE ON {schema}.entity TO {identifier(account.role)}")
+    assert f"{account.role!r} may change the table" in await superuser.may_write()
 
 
 @both_ways
@@ -115,9 +110,3 @@ async def test_a_role_that_cannot_be_taken_is_an_error(account, pooled):
         with pytest.raises(BfsqlError, match=told) as caught:
             await account.open(role=name, pooled=pooled)
         assert name == "none" or f'run: GRANT "{name}" TO "graphs_' in str(caught.value)
-
-
-async def test_a_load_leaves_row_security_on(guarded, load, small_records):
-    backend = await guarded.open()
-    await load(small_records)
-    assert await backend.entity_types() == []

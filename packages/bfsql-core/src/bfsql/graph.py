@@ -74,6 +74,7 @@ class Graph:
         scope: Begins a call within the limits, for interfaces that read the graph themselves.
         entity_page: Lists entities in the order of their ids, within such a call.
         graph_schema: The types, predicates and relations of the graph, as far as they are known.
+        role_graphs: Those that were opened for roles with settings of their own, by name.
     """
 
     def __init__(
@@ -106,11 +107,14 @@ class Graph:
         self._hooks = hooks
         self._skill: tuple[Outline | None, Skill] | None = None
         self._of_roles: dict[str, tuple[Role, Graph]] = {}
+        self.role_graphs: dict[str, Graph] = {}
 
     def for_role(self, role: Role | None) -> Graph:
         """The part of the graph that a role may see, over the same cache; None for all of it."""
         if role is None:
             return self
+        if role.name in self.role_graphs:
+            return self.role_graphs[role.name]
         known, graph = self._of_roles.get(role.name, (None, self))
         if known != role:
             graph = Graph(
