@@ -14,10 +14,18 @@ import asyncio
 import random
 import sys
 import time
-from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Iterable, Iterator
+from collections.abc import (
+    AsyncGenerator,
+    Callable,
+    Collection,
+    Coroutine,
+    Iterable,
+    Iterator,
+    Mapping,
+)
 from contextlib import aclosing, contextmanager
 from contextvars import Context, ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias, TypeVar, cast
 
 from bfsql.deadline import (
@@ -123,6 +131,11 @@ class Limits:
     """How answers are written: as JSON, or as the lines of `bfsql.answers.compact`."""
     account: MemoryAccount | None = None
     """The account of all graphs of the process, of which that of the graph is a part."""
+
+    def lowered(self, ceilings: Mapping[str, Any]) -> Limits:
+        """The limits where they are lower than some ceilings, and these."""
+        lower = {key: min(one, getattr(self, key) or one) for key, one in ceilings.items()}
+        return replace(self, **lower, ceilings=self.ceilings or "max_tokens" in ceilings)
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ from bfsql.plugins.registry import created, open_backend
 from bfsql.settings.roles import Role
 from bfsql.tools import Limits, Operations, Schema, ToolDefinition
 from bfsql.tools.descriptions import INSTRUCTIONS, LINES
-from bfsql.tools.role_graph import limited, part_of_role
+from bfsql.tools.role_graph import part_of_role
 from bfsql.tools.schema import OUTLINE_SECONDS
 from bfsql.tools.skill import Skill, skill_of
 from bfsql.tools.verify import Verdict, Verifier
@@ -120,7 +120,7 @@ class Graph:
             graph = Graph(
                 part_of_role(normalized(self.db), role),
                 self.description,
-                replace(limited(self.limits, role), account=self.memory),
+                replace(self.limits.lowered(role.ceilings), account=self.memory),
                 None,
                 title=self.title,
                 hooks=self._hooks,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Container, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from pydantic_core import from_json
 
@@ -49,13 +49,10 @@ class NameKeys:
         every = ((key, NAME) if key in self.types else (key,) for key in keys)
         return list(dict.fromkeys(one for own in every for one in own if not self.types_of(one)))
 
-    def without(self, types: Container[str]) -> NameKeys:
-        """Those of other types."""
-        names, others = (
-            [(kind, key) for key, kinds in known.items() for kind in kinds if kind not in types]
-            for known in (self.types, self._others)
-        )
-        return NameKeys(names, others)
+    def without(self, hides: Callable[[str], bool]) -> NameKeys:
+        """Those of types that are not hidden."""
+        every = (self.types, self._others)
+        return NameKeys(*([(t, k) for k in of for t in of[k] if not hides(t)] for of in every))
 
     @staticmethod
     def pairs(text: str) -> list[list[tuple[str, str]]]:

@@ -26,11 +26,9 @@ class Role(BaseModel):
     scopes: tuple[str, ...] = ()
     """Scopes of tokens, of which one is enough."""
     claims: dict[str, tuple[str, ...]] = {}
-    """Claims of tokens and their values, of which a token has one of each claim."""
+    """Claims of tokens, of each of which they have one of the values."""
     graphs: tuple[str, ...] | None = None
-    """The graphs that may be asked, of several; None for all."""
     tools: tuple[str, ...] | None = None
-    """The tools that may be called; None for all."""
     max_tokens: int | None = Field(default=None, ge=500)
     deadline: float | None = Field(default=None, gt=0)
     max_nodes: int | None = Field(default=None, ge=1)
@@ -50,26 +48,26 @@ class Role(BaseModel):
             raise ConfigurationError(f"settings.{graph} of [roles.{self.name}] has to be a table.")
         return own
 
+    @property
+    def ceilings(self) -> dict[str, Any]:
+        """The limits of a call that it lowers."""
+        names = {"max_tokens", "deadline", "max_nodes", "max_edges"}
+        return self.model_dump(include=names, exclude_none=True)
+
     def matches(self, token: Any) -> bool:
-        """Whether a verified token has the role: by its name, or a scope, or all claims."""
-        if "*" in self.tokens or token.client_id in self.tokens:
+        """Whether a verified token has the role: by its name, by a scope, or by all claims.
+
+        A claim has its text, or the texts of its list; anything else has no value.
+        """
+        if not {"*", token.client_id}.isdisjoint(self.tokens):
             return True
-        known, scopes = token.claims or {}, {*self.scopes}.intersection(token.scopes)
-        met = (not {*some}.isdisjoint(_texts(known, name)) for name, some in self.claims.items())
-        return bool(scopes) or (bool(self.claims) and all(met))
+        known = {key: one if isinstance(one, list) else [one] for key, one in self._of(token)}
+        texts = {key: {one for one in some if type(one) is str} for key, some in known.items()}
+        met = all(not texts.get(key, set()).isdisjoint(some) for key, some in self.claims.items())
+        return bool({*self.scopes}.intersection(token.scopes) or (self.claims and met))
 
-
-def _texts(claims: Any, name: str) -> list[str]:
-    """The texts of a claim: of a text itself, of a list those in it, of all else none.
-
-    A claim inside of others is named by a path, as `realm_access.roles`.
-    """
-    if name not in claims and "." in name:
-        first, _, rest = name.partition(".")
-        inner = claims.get(first)
-        return _texts(inner, rest) if isinstance(inner, dict) else []
-    value = claims.get(name)
-    return [one for one in (value if isinstance(value, list) else [value]) if type(one) is str]
+    def _of(self, token: Any) -> list[tuple[str, Any]]:
+        return [(key, one) for key, one in (token.claims or {}).items() if key in self.claims]
 
 
 def roles_of(tables: Any, place: str) -> tuple[Role, ...]:
@@ -81,10 +79,9 @@ def roles_of(tables: Any, place: str) -> tuple[Role, ...]:
             roles.append(Role.model_validate({"name": name, **own}))
         except ValidationError as error:
             fault = error.errors(include_url=False)[0]
-            keys = ", ".join(one for one in Role.model_fields if one != "name")
             raise ConfigurationError(
                 f"{'.'.join(map(str, fault['loc'][:2]))} in [roles.{name[:64]}] of {place} cannot "
-                f"be used: {fault['msg'].lower()}. A role has: {keys}."
+                f"be used: {fault['msg']}. A role has: {', '.join([*Role.model_fields][1:])}."
             ) from None
     return tuple(roles)
 

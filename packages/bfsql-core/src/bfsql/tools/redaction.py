@@ -11,9 +11,9 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
 
-from bfsql.abc import GraphDbInterface, NormalizedBackend
+from bfsql.abc import BatchGraphDb, GraphDbInterface, NormalizedBackend
 from bfsql.integers import ForwardingIntegerGraph, IntArray, IntegerGraph, NodeBatch, NumberedRings
-from bfsql.models import NO_METADATA, Edge, EntityStub, Metadata, Node, Outline, Triple
+from bfsql.models import NO_METADATA, Edge, EntityStub, Metadata, Node, Outline, Property, Triple
 from bfsql.models.condition import PropertyCondition
 from bfsql.models.parts import only
 from bfsql.plugins import Hooks
@@ -41,6 +41,8 @@ class RedactedGraphDb(NormalizedBackend):
     """A graph without the data that the hooks remove."""
 
     redacts = True
+    metadata_for_node = BatchGraphDb.metadata_for_node
+    metadata_for_edge = BatchGraphDb.metadata_for_edge
 
     def __init__(self, db: GraphDbInterface, hooks: Hooks) -> None:
         super().__init__(db)
@@ -97,11 +99,6 @@ class RedactedGraphDb(NormalizedBackend):
         """False: conditions may be about what hooks remove, so that the store is given none."""
         return False
 
-    async def metadata_for_node(self, entity_id: str) -> Metadata:
-        """The redacted metadata of a node."""
-        metadata = await self._inner.metadata_for_node(entity_id)
-        return self._redacted("node", entity_id, metadata)
-
     async def metadata_for_nodes_batch(
         self, ids: Sequence[str], keys: Collection[str] | None = None
     ) -> dict[str, Metadata]:
@@ -109,11 +106,6 @@ class RedactedGraphDb(NormalizedBackend):
         found = await self._inner.metadata_for_nodes_batch(ids)
         redacted = {i: self._redacted("node", i, metadata) for i, metadata in found.items()}
         return only(redacted, keys)
-
-    async def metadata_for_edge(self, edge: Edge) -> Metadata:
-        """The redacted metadata of an edge."""
-        metadata = await self._inner.metadata_for_edge(edge)
-        return self._redacted("edge", edge, metadata)
 
     async def metadata_for_edges_batch(
         self, edges: Collection[Triple], keys: Collection[str] | None = None
@@ -130,10 +122,19 @@ class RedactedGraphDb(NormalizedBackend):
 
     async def outline(self) -> Outline | None:
         """The outline without properties, which were counted before redaction, and columns."""
-        outline = await self._inner.outline()
-        return outline and replace(
-            outline.without_ends, node_properties={}, edge_properties={}, tables=[]
+        whole = await self._inner.outline()
+        if whole is None:
+            return None
+        nodes, edges = (
+            {of: left for of, every in known.items() if (left := list(filter(self._keeps, every)))}
+            for known in (whole.node_properties, whole.edge_properties)
         )
+        ends = whole.without_ends
+        return replace(ends, node_properties=nodes, edge_properties=edges, tables=[])
+
+    def _keeps(self, one: Property) -> bool:
+        """Whether a property, as it was counted before redaction, may be told."""
+        return False
 
     async def _nodes(self, nodes: list[Node]) -> list[Node]:
         """The nodes, with the metadata that came with them redacted.
@@ -164,4 +165,5 @@ class RedactedGraphDb(NormalizedBackend):
         subject, predicate, object_ = (str(item.get(part, "")) for part in Edge._fields)
         text = {key: value for key, value in item.items() if key not in Edge._fields}
         may_leave = self._redacted("evidence", (subject, predicate, object_), text)
-        return {**may_leave, **{part: item[part] for part in Edge._fields if part in item}}
+        known = {part: item[part] for part in Edge._fields if part in item}
+        return {**known, **may_leave, **known}  # in the order of an item as it is
