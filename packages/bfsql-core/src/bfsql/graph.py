@@ -12,7 +12,7 @@ import asyncio
 import inspect
 import logging
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any, TypeAlias
@@ -130,6 +130,11 @@ class Graph:
             )
             self._of_roles[role.name] = role, graph
         return graph
+
+    def changed(self) -> Hashable | None:
+        """Whether a store has changed, also one of a role: `GraphDbInterface.changed`."""
+        found = tuple(one.db.changed() for one in (self, *self.role_graphs.values()))
+        return None if found.count(None) == len(found) else found
 
     async def close_schemas(self) -> None:
         """Stop counting, also the parts of roles."""

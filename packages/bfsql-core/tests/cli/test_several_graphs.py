@@ -164,7 +164,9 @@ async def test_a_role_has_the_graph_of_its_own_settings(folder: Path, name: str 
     own = f'[roles.ann]\n[roles.ann.settings{".films" if name else ""}]\npath = "lab.db"'
     (folder / "ann.toml").write_text((TWO if name else '[backend]\npath = "films.db"\n') + own)
     variables = {f"BFSQL_{'GRAPHS_FILMS' if name else 'SQLITE'}_PATH": "films.db"}
-    one = configure(choose(config="ann.toml", name=name, environment=variables))
+    one = configure(choose(config="ann.toml", name=name, environment=variables)).with_server(
+        rest=True
+    )
     [ann] = one.server.settings.roles
     async with opened(one, served=True) as every, opened(one.with_server(role="ann")) as alone:
         for graph, thing in ((every, "films"), (every.for_role(ann), "lab"), (alone, "lab")):

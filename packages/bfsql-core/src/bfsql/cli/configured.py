@@ -443,7 +443,8 @@ async def opened(
     settings, choice = configuration.server.settings, configuration.choice
     limits = settings.served_limits if served else settings.limits
     chosen, of_roles = role_named(settings.roles, settings.role), configuration.of_roles
-    own = [one for one in settings.roles if chosen is None and one.name in of_roles]
+    callers = settings.roles if served and settings.serves_http else ()
+    own = [one for one in callers if one.name in of_roles]
 
     def open_for(
         role: Role | None, account: MemoryAccount | None
