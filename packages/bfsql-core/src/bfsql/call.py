@@ -131,6 +131,8 @@ class Limits:
     """How answers are written: as JSON, or as the lines of `bfsql.answers.compact`."""
     account: MemoryAccount | None = None
     """The account of all graphs of the process, of which that of the graph is a part."""
+    tools: tuple[str, ...] | None = None
+    """The tools that may be called; None for all."""
 
     def lowered(self, ceilings: Mapping[str, Any]) -> Limits:
         """The limits where they are lower than some ceilings, and these."""

@@ -12,13 +12,13 @@ import asyncio
 import inspect
 import logging
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any, TypeAlias
 
 from bfsql import plugins, settings, tools
-from bfsql.abc import GraphDbInterface, normalized
+from bfsql.abc import GraphDbInterface
 from bfsql.answers import Answer
 from bfsql.answers.clean import clean_text
 from bfsql.cache import MAX_RECORDS, Breaker, CachedGraphDb, CircuitBreakerBackend
@@ -32,7 +32,7 @@ from bfsql.plugins.registry import created, open_backend
 from bfsql.settings.roles import Role
 from bfsql.tools import Limits, Operations, Schema, ToolDefinition
 from bfsql.tools.descriptions import INSTRUCTIONS, LINES
-from bfsql.tools.role_graph import part_of_role
+from bfsql.tools.role_graph import hidden_keys, visible_to
 from bfsql.tools.schema import OUTLINE_SECONDS
 from bfsql.tools.skill import Skill, skill_of
 from bfsql.tools.verify import Verdict, Verifier
@@ -65,7 +65,6 @@ class Graph:
         hooks: The hook plugins of the six operations; `db` itself is not redacted.
         observers: Notified of every call.
         breaker: Tracks whether the store answers; None if this is not monitored.
-        tools: The names of the tools that may be called; None for all.
 
     Attributes:
         shown: The same graph with its metadata redacted by the hooks, for interfaces that
@@ -74,6 +73,7 @@ class Graph:
         scope: Begins a call within the limits, for interfaces that read the graph themselves.
         entity_page: Lists entities in the order of their ids, within such a call.
         graph_schema: The types, predicates and relations of the graph, as far as they are known.
+        parts: Those that roles may see, by the names of the roles.
         role_graphs: Those that were opened for roles with settings of their own, by name.
     """
 
@@ -88,7 +88,6 @@ class Graph:
         hooks: Hooks = NO_HOOKS,
         observers: Observers = NO_OBSERVERS,
         breaker: Breaker | None = None,
-        tools: Sequence[str] | None = None,
     ) -> None:
         self.db = db
         self.title = title
@@ -97,8 +96,7 @@ class Graph:
         self.description = description
         self.limits = limits
         self.observers = observers
-        self.tools = tools
-        self._operations = Operations(db, description, limits, hooks, observers, tools=tools)
+        self._operations = Operations(db, description, limits, hooks, observers)
         self.shown = self._operations.db
         self.memory = self._operations.memory
         self.scope = self._operations.scope
@@ -106,7 +104,7 @@ class Graph:
         self.graph_schema = self._operations.graph_schema
         self._hooks = hooks
         self._skill: tuple[Outline | None, Skill] | None = None
-        self._of_roles: dict[str, tuple[Role, Graph]] = {}
+        self.parts: dict[str, tuple[Role, Graph]] = {}
         self.role_graphs: dict[str, Graph] = {}
 
     def for_role(self, role: Role | None) -> Graph:
@@ -115,32 +113,26 @@ class Graph:
             return self
         if role.name in self.role_graphs:
             return self.role_graphs[role.name]
-        known, graph = self._of_roles.get(role.name, (None, self))
+        known, part = self.parts.get(role.name, (None, self))
         if known != role:
-            graph = Graph(
-                part_of_role(normalized(self.db), role),
+            limits = replace(self.limits.lowered(role.ceilings), account=self.memory)
+            part = Graph(
+                visible_to(role, self.db),
                 self.description,
-                replace(self.limits.lowered(role.ceilings), account=self.memory),
+                replace(limits, tools=role.tools),
                 None,
                 title=self.title,
-                hooks=self._hooks,
+                hooks=Hooks(self._hooks.plugins, hidden_keys(role, self.db)),
                 observers=self.observers,
                 breaker=self.breaker,
-                tools=role.tools,
             )
-            self._of_roles[role.name] = role, graph
-        return graph
+            self.parts[role.name] = role, part
+        return part
 
     def changed(self) -> Hashable | None:
         """Whether a store has changed, also one of a role: `GraphDbInterface.changed`."""
         found = tuple(one.db.changed() for one in (self, *self.role_graphs.values()))
         return None if found.count(None) == len(found) else found
-
-    async def close_schemas(self) -> None:
-        """Stop counting, also the parts of roles."""
-        await self.graph_schema.close()
-        for _, graph in self._of_roles.values():
-            await graph.close_schemas()
 
     async def call(
         self,
@@ -218,7 +210,8 @@ class Graph:
         every = tools.definitions(
             known.latest or self.schema, known.known_outline, patterns=self.shown.lists_entities()
         )
-        return tuple(one for one in every if self.tools is None or one.name in self.tools)
+        may = self.limits.tools
+        return tuple(one for one in every if may is None or one.name in may)
 
     async def listed(self) -> tuple[ToolDefinition, ...]:
         """The definitions, after waiting at most a few seconds for the graph to be counted."""
@@ -307,7 +300,8 @@ async def open_graph(
         try:
             yield graph.for_role(role)
         finally:
-            await graph.close_schemas()
+            for one in (graph, *(part for _, part in graph.parts.values())):
+                await one.graph_schema.close()
     finally:
         if breaker is not None:
             breaker.stop()

@@ -267,11 +267,8 @@ def configure(
         return configure(choice, server=server, backend=backend, reserved=reserved)
     if file.roles:
         check_roles(file.roles, file.graphs)
-        of_server = replace(
-            of_server, settings=of_server.settings.model_copy(update={"roles": file.roles})
-        )
     of_roles = {}
-    for role in file.roles:
+    for role in () if choice.several else file.roles:
         if own := role.of_backend(file.graph):
             # Neither variables nor options take precedence over them.
             names = [key.replace("-", "_") for key in own]
@@ -286,7 +283,7 @@ def configure(
     for name, why in choice.unused_variables().items():
         if name.startswith(choice.variables):
             log.warning("%s is ignored: %s", name, why)
-    return Configuration(choice, of_server, of_backend, of_roles)
+    return Configuration(choice, of_server, of_backend, of_roles).with_server(roles=file.roles)
 
 
 def check_roles(roles: Sequence[Role], graphs: Mapping[str, Any]) -> None:
@@ -297,10 +294,8 @@ def check_roles(roles: Sequence[Role], graphs: Mapping[str, Any]) -> None:
     for role in roles:
         for key, known in (("graphs", graphs), ("settings", graphs), ("tools", PARAMETERS)):
             if known and (strange := {*(getattr(role, key) or ())} - known.keys()):
-                raise ConfigurationError(
-                    f"{key} of [roles.{role.name}] has {min(strange)[:64]!r}, which is unknown. "
-                    f"There are: {', '.join(known)}."
-                )
+                why = f"{min(strange)[:64]!r}, which is unknown. There are: {', '.join(known)}."
+                raise ConfigurationError(f"{key} of [roles.{role.name}] has {why}")
         hidden_patterns(role)
 
 

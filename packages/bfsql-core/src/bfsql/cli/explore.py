@@ -59,4 +59,4 @@ def _for_people(of: Configuration) -> Configuration:
     """A web server without the default token budget, which is for models."""
     budget = {"max_tokens": 0} if of.server.levels["max_tokens"] is Level.DEFAULT else {}
     # With the transport http, MCP would be served beside the web API.
-    return of.with_server(rest=True, transport="stdio", **budget)
+    return of.with_server(rest=True, transport="stdio", roles=(), **budget)

@@ -67,10 +67,11 @@ class Hooks:
     Args:
         plugins: The plugins, in the order in which they are called; each receives the result
             of the previous one.
+        hidden: Keys of metadata that are removed before, in any case.
     """
 
-    def __init__(self, plugins: Sequence[HookPlugin] = ()) -> None:
-        self.plugins = tuple(plugins)
+    def __init__(self, plugins: Sequence[HookPlugin] = (), hidden: Iterable[str] = ()) -> None:
+        self.plugins, self._hidden = tuple(plugins), frozenset(map(str.casefold, hidden))
         self._redactors = self._of("redact_metadata")
 
     def __bool__(self) -> bool:
@@ -79,8 +80,12 @@ class Hooks:
 
     @property
     def redacts(self) -> bool:
-        """Whether any plugin redacts metadata."""
-        return bool(self._redactors)
+        """Whether metadata are redacted."""
+        return bool(self._redactors or self._hidden)
+
+    def keeps(self, name: str) -> bool:
+        """Whether a property is left as it is in all records."""
+        return not self._redactors and name.casefold() not in self._hidden
 
     @property
     def watches(self) -> bool:
@@ -113,6 +118,11 @@ class Hooks:
         if not metadata:
             return metadata
         left: dict[str, Any] = _own(metadata)
+        if self._hidden:
+            items = [one for one in left.get("provenance", ()) if isinstance(one, dict)]
+            for known in (left, *items):
+                for name in [key for key in known if key.casefold() in self._hidden]:
+                    del known[name]
         for plugin in self._redactors:
             try:
                 left = dict(plugin.ask("redact_metadata", kind=kind, key=key, metadata=left))

@@ -25,14 +25,15 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bfsql import call
 from bfsql.answers.clean import clean_text
+from bfsql.call import Caller
 from bfsql.errors import ToolError
 from bfsql.graph import Graph
 from bfsql.observer import ObservedCall
 from bfsql.rest.handlers import tool
-from bfsql.rest.request import Api, ApiRequest, ApiRoute, caller_of, read_request
+from bfsql.rest.request import Api, ApiRequest, ApiRoute, read_request
 from bfsql.rest.response import Problem, problem_of, refusal
 from bfsql.rest.routes import ROUTES
-from bfsql.serving.access import require_known_names, require_token
+from bfsql.serving.access import ROLE, require_known_names, require_token
 from bfsql.serving.live import LiveGraph
 from bfsql.serving.requests import request_id_of, with_headers
 from bfsql.serving.tokens import TokenVerifier, verifier_of
@@ -172,8 +173,8 @@ class _Endpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
         try:
-            async with self._live.graph(caller_of(request)) as graph:
-                if graph.tools is not None and self._route.handler is not tool:
+            async with self._live.graph(Caller(role=scope.get(ROLE))) as graph:
+                if graph.limits.tools is not None and self._route.handler is not tool:
                     raise ToolError("Your role may only call tools.", kind="refused")
                 read = await read_request(self._api(graph), self._route, request)
                 async with self._live.calls.call():

@@ -113,17 +113,13 @@ async def read_request(api: Api, route: ApiRoute, request: Request) -> ApiReques
         parameters = body
     else:  # a batch takes all its parameters from the body
         parameters = _checked(route, query if route.method == "GET" else body)
-    return ApiRequest(api, route, request.path_params, parameters, caller_of(request))
-
-
-def caller_of(request: Request) -> Caller:
-    """The caller of a request."""
-    return Caller(
+    caller = Caller(
         client=request.headers.get("user-agent"),
         subject=subject_of(request.scope),
         address=request.client.host if request.client else None,
         role=request.scope.get(ROLE),
     )
+    return ApiRequest(api, route, request.path_params, parameters, caller)
 
 
 def _query(request: Request) -> dict[str, str | list[str]]:

@@ -7,12 +7,11 @@ The guards are ASGI applications around that of MCP (`bfsql.server`) or of the w
 from __future__ import annotations
 
 import ipaddress
-import logging
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from bfsql.errors import ConfigurationError
 from bfsql.serving.address import is_loopback
@@ -29,11 +28,8 @@ if TYPE_CHECKING:
 Refusal: TypeAlias = "Callable[[HTTPStatus, str], Response]"
 """Makes the response to a rejected request, from its status and a sentence."""
 
-T = TypeVar("T", bound="str | None")
 Roles: TypeAlias = Callable[[], Sequence[Role]]
 """The roles that are in force."""
-
-log = logging.getLogger("bfsql.calls")
 
 ANY = "*"
 """In `allowed_hosts`: clients may call the server by any name."""
@@ -57,7 +53,10 @@ _AUTHORITY = re.compile(
 
 
 def require_token(
-    app: ASGIApp, verifier: TokenVerifier, refusal: Refusal, roles: Roles = tuple
+    app: ASGIApp,
+    verifier: TokenVerifier,
+    refusal: Refusal,
+    roles: Callable[[], Sequence[Role]] = tuple,
 ) -> ASGIApp:
     """The application behind a verifier of bearer tokens: a request without a valid one gets 401.
 
@@ -72,9 +71,8 @@ def require_token(
             return
         token = _bearer_token(scope)
         known = None if token is None else await verifier.verify_token(token)
-        if known is not None and not usable_graphs([scope.get(GRAPH)], known, roles()):
+        if known is not None and not usable_graphs([scope.get(GRAPH, "")], known, roles()):
             why = "The token of this request does not allow this graph. GET /graphs lists others."
-            log.info("refused", extra={"fields": {"subject": known.subject or known.client_id}})
             await refusal(HTTPStatus.FORBIDDEN, why)(scope, receive, send)
             return
         if known is not None:
@@ -93,8 +91,8 @@ def require_token(
 
 
 def usable_graphs(
-    names: Iterable[T], caller: VerifiedToken | None, roles: Sequence[Role]
-) -> list[T]:
+    names: Iterable[str], caller: VerifiedToken | None, roles: Sequence[Role]
+) -> list[str]:
     """Those of several graphs that a caller, None without a token, may use."""
     role = role_of(roles, caller)
     if role is None:

@@ -61,13 +61,13 @@ class Role(BaseModel):
         """
         if not {"*", token.client_id}.isdisjoint(self.tokens):
             return True
-        known = {key: one if isinstance(one, list) else [one] for key, one in self._of(token)}
-        texts = {key: {one for one in some if type(one) is str} for key, some in known.items()}
-        met = all(not texts.get(key, set()).isdisjoint(some) for key, some in self.claims.items())
-        return bool({*self.scopes}.intersection(token.scopes) or (self.claims and met))
+        given = token.claims or {}
+        met = [not {*some}.isdisjoint(_texts(given.get(key))) for key, some in self.claims.items()]
+        return not {*self.scopes}.isdisjoint(token.scopes) or (bool(met) and all(met))
 
-    def _of(self, token: Any) -> list[tuple[str, Any]]:
-        return [(key, one) for key, one in (token.claims or {}).items() if key in self.claims]
+
+def _texts(value: Any) -> list[str]:
+    return [one for one in (value if isinstance(value, list) else [value]) if type(one) is str]
 
 
 def roles_of(tables: Any, place: str) -> tuple[Role, ...]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Collection, Sequence
 from contextlib import aclosing
-from functools import cached_property
 from operator import attrgetter
 from typing import Any, Protocol, TypeAlias, Unpack
 
@@ -202,11 +201,7 @@ class GraphView(NormalizedBackend):
     def __init__(self, db: GraphDbInterface, judge: Judge) -> None:
         super().__init__(db)
         self._judge, self.redacts = judge, self._inner.redacts
-
-    @cached_property
-    def visible(self) -> ViewColumns:
-        """The visible part in integers, which counts what the call reads."""
-        return ViewColumns(self._inner, self._judge)
+        self.visible = ViewColumns(self._inner, judge)
 
     def columns(self) -> ViewColumns:
         """The visible part in integers."""

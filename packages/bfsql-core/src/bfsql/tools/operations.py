@@ -32,7 +32,6 @@ from bfsql.errors import (
     ToolError,
     bad_value,
     in_time,
-    listing,
 )
 from bfsql.memory_account import (
     LARGE,
@@ -84,7 +83,6 @@ class Operations:
         limits: The limits of one call.
         hooks: The plugins that audit and refuse calls, redact metadata and rerank candidates.
         observers: The observers of the graph, in addition to the audit hooks.
-        tools: Those that a role may call; None for all.
 
     Attributes:
         db: The graph without what the hooks redact.
@@ -98,12 +96,10 @@ class Operations:
         limits: Limits,
         hooks: Hooks = NO_HOOKS,
         observers: Observers = NO_OBSERVERS,
-        *,
-        tools: Sequence[str] | None = None,
     ) -> None:
         self.db = RedactedGraphDb(db, hooks) if hooks.redacts else normalized(db)
         self._hooks = hooks
-        self._description, self._tools = description, tools
+        self._description = description
         self._limits = limits
         self._observers = (
             Observers([*observers.all, _WatchingHooks(hooks)]) if hooks.watches else observers
@@ -158,9 +154,9 @@ class Operations:
                 loop.call_later(_LATER, loop.run_in_executor, None, give_back)
 
     async def _answered(self, tool: str, values: dict[str, Any]) -> Answer:
-        if self._tools is not None and tool not in self._tools:
-            may = listing(self._tools, 6) or "none"
-            raise ToolError(f"Your role may not call {tool}. It may call: {may}.", kind="refused")
+        if (may := self._limits.tools) is not None and tool not in may:
+            known = ", ".join(may) or "none"
+            raise ToolError(f"Your role may not call {tool}, but: {known}.", kind="refused")
         if self._is_guarded and (refusal := await self._hooks.refusal(tool, values)):
             raise ToolError(refusal, kind="refused")
         with translate_errors(self._limits, tool):

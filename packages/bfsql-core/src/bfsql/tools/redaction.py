@@ -6,7 +6,7 @@ note or error sees data that must not leave.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Collection, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
@@ -47,10 +47,6 @@ class RedactedGraphDb(NormalizedBackend):
     def __init__(self, db: GraphDbInterface, hooks: Hooks) -> None:
         super().__init__(db)
         self._hooks = hooks
-
-    def _redacted(self, kind: str, key: str | Triple, metadata: Metadata) -> Metadata:
-        """The part of a record's metadata that may be returned."""
-        return self._hooks.redacted(kind, key, metadata)
 
     def columns(self) -> IntegerGraph | None:
         """The graph in integers; None if it brings metadata along, which no hook has seen."""
@@ -104,7 +100,7 @@ class RedactedGraphDb(NormalizedBackend):
     ) -> dict[str, Metadata]:
         """The redacted metadata of nodes, read whole since a hook may judge one key by another."""
         found = await self._inner.metadata_for_nodes_batch(ids)
-        redacted = {i: self._redacted("node", i, metadata) for i, metadata in found.items()}
+        redacted = {i: self._hooks.redacted("node", i, metadata) for i, metadata in found.items()}
         return only(redacted, keys)
 
     async def metadata_for_edges_batch(
@@ -112,7 +108,7 @@ class RedactedGraphDb(NormalizedBackend):
     ) -> dict[Triple, Metadata]:
         """The redacted metadata of edges, read whole since a hook may judge one key by another."""
         found = await self._inner.metadata_for_edges_batch(edges)
-        redacted = {t: self._redacted("edge", t, metadata) for t, metadata in found.items()}
+        redacted = {t: self._hooks.redacted("edge", t, metadata) for t, metadata in found.items()}
         return only(redacted, keys)
 
     async def provenance_for_node(self, entity_id: str, limit: int) -> dict[str, Any]:
@@ -121,20 +117,19 @@ class RedactedGraphDb(NormalizedBackend):
         return {**evidence, "items": list(map(self.evidence_item, evidence.get("items", ())))}
 
     async def outline(self) -> Outline | None:
-        """The outline without properties, which were counted before redaction, and columns."""
-        whole = await self._inner.outline()
-        if whole is None:
-            return None
-        nodes, edges = (
-            {of: left for of, every in known.items() if (left := list(filter(self._keeps, every)))}
-            for known in (whole.node_properties, whole.edge_properties)
+        """The outline with properties that no hook may change, and without columns."""
+        outline = await self._inner.outline()
+        return outline and replace(
+            outline.without_ends,
+            node_properties=self._kept(outline.node_properties),
+            edge_properties=self._kept(outline.edge_properties),
+            tables=[],
         )
-        ends = whole.without_ends
-        return replace(ends, node_properties=nodes, edge_properties=edges, tables=[])
 
-    def _keeps(self, one: Property) -> bool:
-        """Whether a property, as it was counted before redaction, may be told."""
-        return False
+    def _kept(self, known: Mapping[str, Sequence[Property]]) -> dict[str, list[Property]]:
+        keeps = self._hooks.keeps
+        kept = {of: [one for one in some if keeps(one.name)] for of, some in known.items()}
+        return {of: some for of, some in kept.items() if some}
 
     async def _nodes(self, nodes: list[Node]) -> list[Node]:
         """The nodes, with the metadata that came with them redacted.
@@ -149,7 +144,7 @@ class RedactedGraphDb(NormalizedBackend):
 
     def _node(self, node: Node, record: Metadata) -> Node:
         whole = {**node.metadata, **record}
-        redacted = self._redacted("node", node.id, whole) if node.metadata else {}
+        redacted = self._hooks.redacted("node", node.id, whole) if node.metadata else {}
         kept = {key: value for key, value in redacted.items() if key in node.metadata}
         return node._replace(metadata=kept)
 
@@ -157,13 +152,13 @@ class RedactedGraphDb(NormalizedBackend):
         if stub.name is None:
             return stub
         whole = record if "name" in record else {**record, "name": stub.name}
-        name = self._redacted("node", stub.id, whole).get("name")
+        name = self._hooks.redacted("node", stub.id, whole).get("name")
         return stub._replace(name=name if isinstance(name, str) else None)
 
     def evidence_item(self, item: Metadata) -> dict[str, Any]:
         """An item of evidence, redacted except for its triple."""
         subject, predicate, object_ = (str(item.get(part, "")) for part in Edge._fields)
         text = {key: value for key, value in item.items() if key not in Edge._fields}
-        may_leave = self._redacted("evidence", (subject, predicate, object_), text)
+        may_leave = self._hooks.redacted("evidence", (subject, predicate, object_), text)
         known = {part: item[part] for part in Edge._fields if part in item}
         return {**known, **may_leave, **known}  # in the order of an item as it is

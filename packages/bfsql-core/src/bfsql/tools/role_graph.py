@@ -14,20 +14,18 @@ from datetime import UTC, datetime
 from typing import Any
 
 from bfsql import call
-from bfsql.abc import GraphDbInterface, NormalizedBackend, chunks
+from bfsql.abc import GraphDbInterface, NormalizedBackend, chunks, normalized
 from bfsql.abc.delegating import COMPOSED, SignatureAdapter
 from bfsql.errors import ConfigurationError, ToolError
-from bfsql.models import EntityStub, Metadata, Node, Omission, Outline, Pattern, Property, Triple
+from bfsql.models import EntityStub, Metadata, Node, Omission, Outline, Pattern, Triple
 from bfsql.models.merge import fold
 from bfsql.models.name_keys import NAME, NO_NAME_KEYS, NameKeys
-from bfsql.plugins import NO_HOOKS
 from bfsql.query.patterns import PatternReader
 from bfsql.query.vocabulary import Schema, Vocabulary
 from bfsql.schema_statistics import MOST_EDGES, MOST_NODES, outline_by_batches
 from bfsql.settings.roles import Role
 from bfsql.tools.graph_view import GraphView, Verdict, ViewColumns
 from bfsql.tools.hits import MOST_HITS
-from bfsql.tools.redaction import RedactedGraphDb
 
 MOST_TYPES = 1_000
 """Most types among which a store is asked to search."""
@@ -36,11 +34,16 @@ _OF_ONE = ("get_node", "metadata_for_node", "metadata_for_edge")
 _OF_SEVERAL = ("edges_from", "edges_to", *COMPOSED)
 
 
-def part_of_role(db: NormalizedBackend, role: Role) -> NormalizedBackend:
-    """The part of a graph that a role may see."""
-    if role.hide_types or role.hide_predicates or role.hide:
-        db = RoleGraphDb(db, role)
-    return WithoutProperties(db, role) if role.hide_properties else db
+def visible_to(role: Role, db: GraphDbInterface) -> GraphDbInterface:
+    """The nodes and edges of a graph that a role may see."""
+    hides = role.hide_types or role.hide_predicates or role.hide
+    return RoleGraphDb(normalized(db), role) if hides else db
+
+
+def hidden_keys(role: Role, db: GraphDbInterface) -> list[str]:
+    """The properties that a role may not see; with `name` if one is called so by the data."""
+    own, known = role.hide_properties, map(fold, db.name_keys().types)
+    return [*own, NAME] if {*known}.intersection(map(fold, own)) else [*own]
 
 
 def hidden_patterns(role: Role, name_keys: NameKeys = NO_NAME_KEYS) -> list[Pattern]:
@@ -148,13 +151,13 @@ class RoleGraphDb(GraphView):
         self, query: str, node_types: list[str] | None = None
     ) -> list[EntityStub]:
         """Candidates, searched among visible types, so that hidden ones take no places."""
-        among = node_types or [*await self._inner.entity_types()]
-        shown = [kind for kind in among if not self._judge.hides(kind)]
-        if node_types and not shown:
+        every = node_types or [*await self._inner.entity_types()]
+        among: list[str] | None = [kind for kind in every if not self._judge.hides(kind)]
+        if node_types and not among:
             return []
-        is_part = len(shown) < len(among) <= MOST_TYPES and await self._inner.comprehensive()
-        of = shown if is_part else node_types
-        found = [*await self._inner.search_entities(query, of)]
+        if len(every) > MOST_TYPES or not await self._inner.comprehensive():
+            among = node_types
+        found = [*await self._inner.search_entities(query, among)]
         visible: list[EntityStub] = await self._visible(found)
         if len(visible) < len(found) >= MOST_HITS:
             reason = "only the first candidates of the store were examined"
@@ -178,12 +181,10 @@ class RoleGraphDb(GraphView):
 
     async def _visible(self, things: Iterable[Any]) -> list[Any]:
         """The visible ones of some ids, nodes, candidates and edges."""
-        some = [(one, ends) for one in things if not self._is_hidden_edge(ends := _ends(one), one)]
+        every, hides = [(one, _ends(one)) for one in things], self._judge.hides
+        some = [(one, of) for one, of in every if len(of) < 2 or not hides(one[1], of_edges=True)]
         visible = await self._visible_ids([*{end for _, ends in some for end in ends}])
         return [one for one, ends in some if visible.issuperset(ends)]
-
-    def _is_hidden_edge(self, ends: tuple[str, ...], one: Any) -> bool:
-        return len(ends) > 1 and self._judge.hides(one[1], of_edges=True)
 
     async def _visible_edges(self, edges: Collection[Triple]) -> set[Triple]:
         return {*await self._visible(edges)}
@@ -243,24 +244,3 @@ class RoleGraphDb(GraphView):
             node_properties={kind: whole.node_properties.get(kind, ()) for kind in shown},
             sampled=whole.sampled or bool(patterns or whole.relations_left_out),
         )
-
-
-class WithoutProperties(RedactedGraphDb):
-    """A graph without some properties, in place of hooks that remove them."""
-
-    def __init__(self, db: NormalizedBackend, role: Role) -> None:
-        self._hidden = {*map(fold, role.hide_properties)}
-        if not self._hidden.isdisjoint(map(fold, db.name_keys().types)):
-            self._hidden.add(NAME)  # by which the data call it
-        super().__init__(db, NO_HOOKS)
-
-    def _keeps(self, one: Property) -> bool:
-        return fold(one.name) not in self._hidden
-
-    def _redacted(self, kind: str, key: Any, metadata: Metadata) -> Metadata:
-        """Metadata without these properties, also in items of evidence."""
-        kept = {name: value for name, value in metadata.items() if fold(name) not in self._hidden}
-        if isinstance(items := kept.get("provenance"), list):
-            items = [one for one in items if isinstance(one, dict)]
-            kept["provenance"] = [self._redacted("evidence", key, one) for one in items]
-        return kept
