@@ -47,7 +47,7 @@ async def account(*, database, schema, opened, pgbouncer, load, small_records):
 
     await load(small_records)
     await guard(["a", "a:p:b"])
-    yield SimpleNamespace(role=role, guard=guard, open=open_it)
+    yield SimpleNamespace(guard=guard, open=open_it)
     await database.run(f"DROP OWNED BY {own}", f"DROP ROLE {own}, {name}")
 
 
@@ -94,13 +94,6 @@ async def test_no_statistics_of_hidden_rows_are_used(account, owner, monkeypatch
     found = await backend.outline()
     assert (found.sampled, [one.edges for one in found.relations]) == (False, [1])
     assert "lyst\"' sees: row security applies to it in 3 of 3 tables." in caplog.text
-
-
-async def test_the_rights_are_those_of_the_role(account, opened, database, schema):
-    superuser = await opened(database.superuser_url, role=account.role)
-    assert await superuser.may_write() is None
-    await database.run(f"GRANT UPDATE ON {schema}.entity TO {identifier(account.role)}")
-    assert f"{account.role!r} may change the table" in await superuser.may_write()
 
 
 @both_ways

@@ -36,17 +36,15 @@ async def on_postgres(server: PostgresServer) -> AsyncIterator[Place]:
     """
     async with replace(server.database(), name="graphs") as database:
         server.sql(f"ALTER ROLE {database.owner} CREATEROLE")
-        try:
-            yield Place(
-                variables={"DATABASE_URL": database.address(database.name, READER)},
-                files={"owner.url": database.owner_url},
-                address=("localhost:5432", f"{HOST}:{server.port}"),
-                run=lambda text: server.sql(f"SET ROLE {database.owner};\n{text}", database.name),
-            )
-        finally:
-            dropping = "DROP OWNED BY analyst; DROP ROLE analyst"  # the role of a page
-            otherwise = "EXCEPTION WHEN undefined_object THEN NULL"
-            server.sql(f"DO $$ BEGIN {dropping}; {otherwise}; END $$", database.name)
+        yield Place(
+            variables={"DATABASE_URL": database.address(database.name, READER)},
+            files={"owner.url": database.owner_url},
+            address=("localhost:5432", f"{HOST}:{server.port}"),
+            run=lambda text: server.sql(f"SET ROLE {database.owner};\n{text}", database.name),
+        )
+        dropping = "DROP OWNED BY analyst; DROP ROLE analyst"  # the role of a page
+        otherwise = "EXCEPTION WHEN undefined_object THEN NULL"
+        server.sql(f"DO $$ BEGIN {dropping}; {otherwise}; END $$", database.name)
     server.sql(f"DROP ROLE IF EXISTS {READER}")
 
 
