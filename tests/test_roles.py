@@ -199,7 +199,7 @@ async def test_a_role_on_servers(
     hides: list[dict[str, Any]] = [
         {"hide_types": ["U"], "hide_predicates": ["q"]},
         {"hide": ["T[x>=2]"]},
-        {"hide_types": ["V"], "hide": ["*[x=1][name~name 2]"], "hide_properties": ["secret"]},
+        {"hide_types": ["V"], "hide": ["*[x=1][name~name 2]"], "hide_properties": ["Secret"]},
     ]
 
     class Loaded(NamedTuple):
@@ -214,12 +214,12 @@ async def test_a_role_on_servers(
             case = Case(records, Role(name="reader", **one))
             async with in_memory(remaining(case), graph_description="Things.") as rest:
                 part = ours.tools.graph.for_role(case.role)
-                assert await answer(part, "bfs_query", {"seeds": ["T:*"]}) == await answer(
-                    rest, "bfs_query", {"seeds": ["T:*"]}
-                )
-                for tool, arguments in calls()[:8]:
+                for tool, arguments in calls()[:10] + calls()[-3:]:
                     asked = tool, arguments
-                    assert await answer(part, *asked) == await answer(rest, *asked), (asked, one)
+                    mine, wanted = [await answer(graph, *asked) for graph in (part, rest)]
+                    # What else is called so depends on the store's search.
+                    cut = " Entities of a similar name"
+                    assert mine.partition(cut)[0] == wanted.partition(cut)[0], (asked, one)
 
 
 async def test_a_new_method_of_a_store_shows_nothing_hidden() -> None:

@@ -7,8 +7,9 @@ their numbers; patterns by records, of which values that cannot be compared hide
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Collection, Iterable, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -16,7 +17,7 @@ from typing import Any
 from bfsql import call
 from bfsql.abc import GraphDbInterface, NormalizedBackend, chunks, normalized
 from bfsql.abc.delegating import COMPOSED, SignatureAdapter
-from bfsql.errors import ConfigurationError, ToolError
+from bfsql.errors import ConfigurationError, StoreError, ToolError
 from bfsql.models import EntityStub, Metadata, Node, Omission, Outline, Pattern, Triple
 from bfsql.models.merge import fold
 from bfsql.models.name_keys import NAME, NO_NAME_KEYS, NameKeys
@@ -134,6 +135,7 @@ class RoleGraphDb(GraphView):
     def __init__(self, db: NormalizedBackend, role: Role) -> None:
         super().__init__(db, RoleJudge(role, db.name_keys()))
         self._counted: tuple[Outline | None, str] = None, ""
+        self._counting = asyncio.Lock()
         self._outline, self._lists = Outline(sampled=True), (list[str](), list[str]())
 
     def columns(self) -> ViewColumns:
@@ -191,15 +193,24 @@ class RoleGraphDb(GraphView):
 
     async def entity_types(self) -> list[str]:
         """The types of visible nodes."""
-        return self._lists[0]
+        return (await self._known())[0]
 
     async def predicates(self) -> list[str]:
         """The predicates of visible edges."""
-        return self._lists[1]
+        return (await self._known())[1]
 
     async def comprehensive(self) -> bool:
         """Whether both lists are complete."""
+        await self._known()
         return not self._outline.sampled and await self._inner.comprehensive()
+
+    async def _known(self) -> tuple[list[str], list[str]]:
+        """The two lists, counted before if that takes no more than some seconds."""
+        with suppress(StoreError, TimeoutError):
+            async with asyncio.timeout(call.seconds_left(3.0, 0.5)), self._counting:
+                if self._counted[0] is None:
+                    await self.outline()
+        return self._lists
 
     async def keys(self) -> None:
         """None: those of hidden nodes are not told."""
@@ -214,7 +225,8 @@ class RoleGraphDb(GraphView):
         if whole is None or (self._counted[0] is whole and self._counted[1] == day):
             return whole and self._outline
         nodes, edges = sum(whole.node_counts.values()), sum(whole.edge_counts.values())
-        if 0 < nodes <= MOST_NODES and edges <= MOST_EDGES and not whole.sampled:
+        few = 0 < nodes <= MOST_NODES and edges <= MOST_EDGES and not whole.sampled
+        if few and self.lists_entities():
             ids = [node.id async for batch in self.nodes_stream() for node in batch]
             ring: list[Triple] = []
             for some in chunks(ids):
