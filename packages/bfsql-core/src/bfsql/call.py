@@ -134,7 +134,7 @@ class Limits:
     tools: tuple[str, ...] | None = None
     """The tools that may be called; None for all."""
 
-    def lowered(self, ceilings: Mapping[str, Any]) -> Limits:
+    def at_most(self, ceilings: Mapping[str, Any]) -> Limits:
         """The limits where they are lower than some ceilings, and these."""
         lower = {key: min(one, getattr(self, key) or one) for key, one in ceilings.items()}
         return replace(self, **lower, ceilings=self.ceilings or "max_tokens" in ceilings)

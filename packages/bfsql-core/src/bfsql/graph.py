@@ -115,7 +115,7 @@ class Graph:
             return self.role_graphs[role.name]
         known, part = self.parts.get(role.name, (None, self))
         if known != role:
-            limits = replace(self.limits.lowered(role.ceilings), account=self.memory)
+            limits = replace(self.limits.at_most(role.ceilings), account=self.memory)
             part = Graph(
                 visible_to(role, self.db),
                 self.description,

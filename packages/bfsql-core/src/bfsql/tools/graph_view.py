@@ -113,18 +113,23 @@ class ViewColumns(ForwardingIntegerGraph):
             handles = handles[await self._inner.types(handles) != NO_NODE]
         async with aclosing(self._inner.rings(handles, **part)) as rings:
             async for whole in rings:
-                predicates, numbers = whole.predicates, np.full(len(whole.subjects), -1, np.int32)
-                if self._codes is not None:
+                own, names = whole, self.predicate_names
+                if self._codes is None:
+                    numbers = await self._read(own, own.predicates, names)
+                else:
                     codes, predicates = self._codes.split(whole.predicates)
-                    numbers = await self._of_codes(codes, self._codes)
-                own = whole._replace(predicates=predicates)
-                rest = marked(own, unread := numbers < 0)
-                numbers[unread] = await self._read(rest, rest.predicates, self.predicate_names)
-                read.append(own._replace(predicates=predicates * KINDS + numbers))
+                    numbers, own = (
+                        await self._of_codes(codes, self._codes),
+                        own._replace(predicates=predicates),
+                    )
+                    rest = marked(own, unread := numbers < 0)
+                    numbers[unread] = await self._read(rest, rest.predicates, names)
+                if self._reads_edges:
+                    read.append(own._replace(predicates=own.predicates * KINDS + numbers))
                 ring = marked(own, np.array([one for one, _ in self._verdicts]).take(numbers))
                 subjects, objects = (await self.are_visible(ring.ends)).reshape(2, -1)
                 yield marked(ring, subjects & objects)
-        self._edges += read if self._reads_edges else []
+        self._edges += read
 
     async def nodes(self, *which: Any) -> AsyncGenerator[NodeBatch]:
         """The visible nodes of some types that meet conditions."""
@@ -143,7 +148,8 @@ class ViewColumns(ForwardingIntegerGraph):
         types = await call.within(self._inner.types(new))
         are_nodes = np.flatnonzero(types != NO_NODE)
         numbers = await self._read(new[are_nodes], types[are_nodes], self.type_names)
-        hidden[are_nodes] = [-1 if self._verdicts[n][0] else 1 for n in numbers.tolist()]
+        shown = np.array([one for one, _ in self._verdicts], bool).take(numbers)
+        hidden[are_nodes] = np.where(shown, -1, 1)
         self._hidden[new] = hidden
         visible: BoolArray = self._hidden.take(handles) < 0
         return visible

@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator, Collection, Iterable, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 from bfsql import call
@@ -68,18 +69,21 @@ class RoleJudge:
     """Decides what a role may see: names count in any case, and `today` is the day in UTC."""
 
     def __init__(self, role: Role, name_keys: NameKeys) -> None:
-        every = hidden_patterns(role, name_keys)
-        self.patterns = [one for one in every if one.conditions or one.types is None]
-        whole = [kind for one in every if not one.conditions for kind in one.types or ()]
-        self._types = frozenset(map(fold, (*role.hide_types, *whole)))
-        self._predicates = frozenset(map(fold, role.hide_predicates))
-        self.keys = frozenset(one.key for of in self.patterns for one in of.conditions)
+        every = [(_folded(p.types), p.conditions) for p in hidden_patterns(role, name_keys)]
+        whole = [kind for types, conditions in every if types and not conditions for kind in types]
+        self.patterns = [one for one in every if one[1] or one[0] is None]
+        self._types, self._predicates = (
+            frozenset(map(fold, (*role.hide_types, *whole))),
+            frozenset(map(fold, role.hide_predicates)),
+        )
+        self.keys = frozenset(one.key for _, conditions in self.patterns for one in conditions)
 
     def alone(self, owner: str, *, of_edges: bool) -> Verdict | None:
         """The verdict on all edges of a predicate, or nodes of a type that no pattern names."""
-        if fold(owner) in (self._predicates if of_edges else self._types):
+        name = fold(owner)
+        if name in (self._predicates if of_edges else self._types):
             return _HIDDEN
-        judged = not of_edges and any(_is_of(pattern, owner) for pattern in self.patterns)
+        judged = not of_edges and any(not types or name in types for types, _ in self.patterns)
         return None if judged else _VISIBLE
 
     def hides(self, owner: str, *, of_edges: bool = False) -> bool:
@@ -88,27 +92,33 @@ class RoleJudge:
 
     def reading(self, owner: str, known: Metadata) -> tuple[str, Metadata]:
         """A type and what patterns compare."""
-        return owner, known
+        return fold(owner), known
 
     def verdict(self, reading: tuple[str, Metadata]) -> Verdict:
         """Whether no pattern has a node; a value that cannot be compared counts as met."""
-        owner, known = reading
-        of_type = (pattern for pattern in self.patterns if _is_of(pattern, owner))
-        hidden = any(all(_is_met(c, known) for c in one.conditions) for one in of_type)
-        return _HIDDEN if hidden else _VISIBLE
+        (name, known), day = reading, _today()
+        for types, conditions in self.patterns:
+            if (not types or name in types) and all(_is_met(c, day, known) for c in conditions):
+                return _HIDDEN
+        return _VISIBLE
 
     def refusal(self, node: Node, known: Metadata) -> None:
         """None: a hidden node is an unknown id."""
 
 
-def _is_of(pattern: Pattern, owner: str) -> bool:
-    return pattern.types is None or fold(owner) in map(fold, pattern.types)
+def _folded(names: Iterable[str] | None) -> frozenset[str] | None:
+    return None if names is None else frozenset(map(fold, names))
 
 
-def _is_met(condition: Any, known: Metadata) -> bool:
-    values = tuple(_today() if value == "today" else value for value in condition.values)
-    one = replace(condition, values=values)
+def _is_met(condition: Any, day: str, known: Metadata) -> bool:
+    one = _on(day, condition)
     return one.holds(known) or (one.unlike is not None and one.unlike.holds(known))
+
+
+@lru_cache(maxsize=1_000)
+def _on(day: str, one: Any) -> Any:
+    """A condition on a day."""
+    return replace(one, values=tuple(day if value == "today" else value for value in one.values))
 
 
 def _today() -> str:
