@@ -294,3 +294,8 @@ async def test_a_question_on_the_command_line_ends_with_the_sentence(guarded_neo
     assert "not start with a Bolt scheme" in await said(
         command, NEO4J_URI=f"http://me:{WRONG}@{HOST}:1"
     )
+
+
+async def test_a_user_to_impersonate_is_sent_to_the_server(secured):
+    told = await refusal(**secured, impersonate="ann")
+    assert "act as 'ann': Impersonation is not supported in community edition. The" in str(told)

@@ -12,7 +12,7 @@ import asyncio
 import inspect
 import logging
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any, TypeAlias
@@ -74,6 +74,7 @@ class Graph:
         entity_page: Lists entities in the order of their ids, within such a call.
         graph_schema: The types, predicates and relations of the graph, as far as they are known.
         parts: Those that roles may see, by the names of the roles.
+        role_graphs: Those that were opened for roles with settings of their own, by name.
     """
 
     def __init__(
@@ -104,11 +105,14 @@ class Graph:
         self._hooks = hooks
         self._skill: tuple[Outline | None, Skill] | None = None
         self.parts: dict[str, tuple[Role, Graph]] = {}
+        self.role_graphs: dict[str, Graph] = {}
 
     def for_role(self, role: Role | None) -> Graph:
         """The part of the graph that a role may see, over the same cache; None for all of it."""
         if role is None:
             return self
+        if role.name in self.role_graphs:
+            return self.role_graphs[role.name]
         known, part = self.parts.get(role.name, (None, self))
         if known != role:
             limits = replace(self.limits.at_most(role.ceilings), account=self.memory)
@@ -124,6 +128,11 @@ class Graph:
             )
             self.parts[role.name] = role, part
         return part
+
+    def changed(self) -> Hashable | None:
+        """Whether a store has changed, also one of a role: `GraphDbInterface.changed`."""
+        found = tuple(one.db.changed() for one in (self, *self.role_graphs.values()))
+        return None if found.count(None) == len(found) else found
 
     async def call(
         self,

@@ -9,6 +9,8 @@ from click.testing import CliRunner, Result
 from mcp import Client, StdioServerParameters
 
 from bfsql.cli import bfsql
+from bfsql.cli.configuration import choose, configure
+from bfsql.cli.configured import opened
 from bfsql.memory_account import MemoryAccount
 from bfsql.models import NodeRecord
 from bfsql_sqlite import SqliteSettings, load_graph
@@ -155,3 +157,17 @@ async def test_a_client_on_stdio_reads_the_name_of_the_graph(folder: Path, progr
     args = ["serve", "--config", str(folder / "two.toml"), "--graph-name", "films"]
     async with Client(StdioServerParameters(command=str(programs / "bfsql"), args=args)) as client:
         assert (client.server_info.name, client.server_info.title) == ("films", "Films")
+
+
+@pytest.mark.parametrize("name", [None, "films"])
+async def test_a_role_has_the_graph_of_its_own_settings(folder: Path, name: str | None) -> None:
+    own = f'[roles.ann]\n[roles.ann.settings{".films" if name else ""}]\npath = "lab.db"'
+    (folder / "ann.toml").write_text((TWO if name else '[backend]\npath = "films.db"\n') + own)
+    variables = {f"BFSQL_{'GRAPHS_FILMS' if name else 'SQLITE'}_PATH": "films.db"}
+    one = configure(choose(config="ann.toml", name=name, environment=variables)).with_server(
+        rest=True
+    )
+    [ann] = one.server.settings.roles
+    async with opened(one, served=True) as every, opened(one.with_server(role="ann")) as alone:
+        for graph, thing in ((every, "films"), (every.for_role(ann), "lab"), (alone, "lab")):
+            assert [one.id for one in await graph.db.search_entities("all")] == [thing]

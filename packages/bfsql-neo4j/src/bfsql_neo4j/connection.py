@@ -277,7 +277,10 @@ class Reader:
 
     def _session(self) -> AsyncSession:
         return self._driver.session(
-            database=self._settings.database, default_access_mode=READ_ACCESS, fetch_size=-1
+            database=self._settings.database,
+            impersonated_user=self._settings.impersonate,
+            default_access_mode=READ_ACCESS,
+            fetch_size=-1,
         )
 
     def _seconds(self) -> float:
@@ -341,7 +344,9 @@ _USER_INFO = re.compile("//.*@")
 Failure = TypeVar("Failure", bound=BaseException)
 
 
-def translate_error(error: Exception, settings: Neo4jSettings) -> StoreError:
+def translate_error(  # noqa: PLR0911 - one sentence a kind
+    error: Exception, settings: Neo4jSettings
+) -> StoreError:
     """The error to raise for one of `DRIVER_ERRORS`; `StoreUnavailable` if a retry may work."""
     where = place(settings)
     if _POOL_EXHAUSTED in str(error):
@@ -350,6 +355,12 @@ def translate_error(error: Exception, settings: Neo4jSettings) -> StoreError:
             f"{settings.connect_timeout:g} s. Try again later, or raise --pool-size."
         )
     user = repr(settings.username) if settings.password else "users without a password"
+    if settings.impersonate and "mpersonat" in str(error):
+        why = _brief(getattr(error, "message", None) or str(error)).rstrip(".")
+        return StoreError(
+            f"{where} does not let {user} act as {settings.impersonate!r}: {why}. The setting "
+            "impersonate needs the Enterprise edition, and the privilege IMPERSONATE."
+        )
     if isinstance(error, Neo4jError):
         code, why = error.code or "", _brief(error.message or "")
         transient = any(part in code for part in _TRANSIENT) or "TransientError" in code

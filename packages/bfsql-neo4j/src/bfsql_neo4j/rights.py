@@ -27,7 +27,7 @@ async def reason_it_may_write(reader: Reader, settings: Neo4jSettings) -> str | 
         reader: Connections as the account.
         settings: Name the database to check.
     """
-    user = repr(settings.username) if settings.password else "anybody"
+    user = repr(settings.impersonate or settings.username) if settings.password else "anybody"
     named = settings.database
     for name, access, home in await reader.rows(_ACCESS):
         if (name == named.lower() if named else home) and access == "read-only":

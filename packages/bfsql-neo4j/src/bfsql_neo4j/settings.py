@@ -32,6 +32,8 @@ class Neo4jSettings(EmbeddingSettings):
     """The password; if not set, no login is attempted, for servers without authentication."""
     database: Annotated[str | None, Env("NEO4J_DATABASE")] = None
     """The database; by default the user's home database."""
+    impersonate: Annotated[str | None, Field(min_length=1)] = None
+    """User whose privileges apply to each query (Enterprise edition)."""
     ca_file: Path | None = None
     """Certificates (PEM) to trust instead of the system's, with +s."""
     id_property: Annotated[list[str], Env("NEO4J_ID_PROPERTY")] = Field(

@@ -127,6 +127,7 @@ class PostgresBackend(BatchGraphDb):
         if any("left out" in sentence for sentence in proposal.left_out):
             caution += " Some tables are not in this graph: bfsql doctor lists them."
         _warn_of_slowness(layout, by_meaning=fitting is not None)
+        _log_visible_rows(layout, settings)
         layout = replace(layout, time_keys=settings.time_keys)
         return cls(pool, layout, fitting, caution, schema_timeout=settings.schema_timeout)
 
@@ -342,6 +343,20 @@ async def _fitting(embedder: Embedder | None, pool: Pool, layout: Layout) -> Emb
             f"produces {length}. Name the model that produced the stored vectors with --embedding."
         )
     return embedder
+
+
+def _log_visible_rows(layout: Layout, settings: PostgresSettings) -> None:
+    """Log whose rows the graph has, as a warning if settings choose them and tables have no say."""
+    tables = layout.relations.values()
+    secured = sum(one.secured for one in tables)
+    chosen = settings.role or settings.claims
+    warned = chosen and not secured and all(one.is_indexable for one in tables)
+    log.log(
+        logging.WARNING if warned else logging.INFO,
+        "Rows are those that the Postgres role %r sees: row security applies to it in %d of %d "
+        "tables.",
+        *(layout.catalogue.role, secured, len(tables)),
+    )
 
 
 def _warn_of_slowness(layout: Layout, *, by_meaning: bool) -> None:

@@ -8,6 +8,7 @@ without any call waiting for it.
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
@@ -20,8 +21,9 @@ from bfsql import call, workers
 from bfsql.errors import ConfigurationError, StoreUnavailable
 from bfsql.places import Places
 from bfsql_postgres.address import UNREADABLE, address, place
-from bfsql_postgres.failures import FAULTS, exhausted, not_answered, not_connected, too_old
+from bfsql_postgres.failures import FAULTS, exhausted, no_role, not_answered, not_connected, too_old
 from bfsql_postgres.settings import PostgresSettings
+from bfsql_postgres.sql import literal
 
 log = logging.getLogger("bfsql")
 
@@ -116,12 +118,11 @@ class Pool:
         limit = _limit(seconds)
         async with asyncio.timeout(limit), self._connection() as connection:
             with self._faults_of(connection):
-                if not self._settings.transaction_pooling:
+                if not self._settings.is_transactional:
                     await self._name(connection)
                     rows: list[asyncpg.Record] = await connection.fetch(statement, *values)
                     return rows
-                # An error leaves the transaction to `_release`.
-                await connection.execute(self._beginning(limit, connection))
+                await self._begin(limit, connection)
                 rows = await connection.fetch(statement, *values)
                 await connection.execute("COMMIT")
                 return rows
@@ -161,7 +162,7 @@ class Pool:
         async with self._streams.turn(), self._connection() as connection:
             with self._faults_of(connection):
                 async with asyncio.timeout(limit := _limit()):
-                    await connection.execute(self._beginning(limit, connection))
+                    await self._begin(limit, connection)
                     cursor = await connection.cursor(statement, *values)
             ahead = call.start_optional(cursor.fetch(BATCH))
             try:
@@ -301,18 +302,27 @@ class Pool:
         if getattr(connection.get_settings(), "application_name", None) != name:
             await connection.execute(f"SET application_name = '{name}'")
 
-    def _beginning(self, limit: float | None, connection: Any) -> str:
-        """The statement that begins a transaction, without settings for a pooler's next client."""
-        own = {"application_name": _application_name()}
-        if self._settings.transaction_pooling:
-            most = self._settings.statement_timeout
+    async def _begin(self, limit: float | None, connection: Any) -> None:
+        """Begin a transaction, without settings for the next one; an error leaves it open."""
+        settings, own = self._settings, {"application_name": _application_name()}
+        if settings.transaction_pooling:
+            most = settings.statement_timeout
             # Behind a pooler the server itself stops a statement, a second after the deadline.
             seconds = most if limit is None else min(most, limit + 1.0)
             own |= {**OWN_WAY, "statement_timeout": _milliseconds(seconds)}
             own |= _checking(connection)
-        return "BEGIN READ ONLY" + "".join(
-            f"; SET LOCAL {name} = '{value}'" for name, value in own.items()
-        )
+        if settings.claims:
+            own["request.jwt.claims"] = json.dumps(settings.claims, default=str)
+        if settings.role:
+            own["role"] = settings.role
+        setting = "".join(f"; SET LOCAL {name} = {literal(own[name])}" for name in own)
+        try:
+            await connection.execute(f"BEGIN READ ONLY{setting}")
+        except (asyncpg.InvalidParameterValueError, asyncpg.InsufficientPrivilegeError) as error:
+            if settings.role is None:
+                raise
+            account = getattr(connection.get_settings(), "session_authorization", "...")
+            raise no_role(error, account, settings.role) from error
 
     async def _check_version(self) -> None:
         async with self._connection() as connection:

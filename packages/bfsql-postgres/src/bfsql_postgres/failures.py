@@ -136,6 +136,15 @@ def exhausted(where: str, settings: PostgresSettings) -> StoreUnavailable:
     )
 
 
+def no_role(error: BaseException, account: str, role: str) -> StoreError:
+    """The account may not take the role of the settings, or there is none."""
+    return StoreError(
+        f"The account {account!r} cannot take the Postgres role {role!r}, which its setting role "
+        f"names: {message_of(error)}. Name a role that exists, and run: "
+        f"GRANT {identifier(role)} TO {identifier(account)};"
+    )
+
+
 def too_old(version: str, oldest: int, where: str) -> StoreError:
     """The server is older than the statements require."""
     return StoreError(

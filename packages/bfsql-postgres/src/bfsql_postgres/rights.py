@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bfsql.errors import listing
-from bfsql_postgres.schema import Edges, Evidence, Layout, Nodes
+from bfsql_postgres.schema import Layout
 from bfsql_postgres.sql import identifier
 
 if TYPE_CHECKING:
@@ -32,8 +32,7 @@ _CURE = "Connect as a role that has only SELECT privileges."
 
 async def reason_it_may_write(pool: Pool, layout: Layout) -> str | None:
     """A sentence for the operator; None if the role of the connections may only read the tables."""
-    tables: list[Nodes | Edges | Evidence] = [*layout.nodes, *layout.edges, *layout.evidence]
-    schemas, names = zip(*((one.relation.schema, one.relation.name) for one in tables), strict=True)
+    schemas, names = zip(*layout.relations, strict=True)
     ((role, standby, superuser, writable, creatable),) = await pool.fetch(_RIGHTS, schemas, names)
     if standby:  # which accepts no writes from anyone
         return None

@@ -128,7 +128,9 @@ class Relation:
     kind: str
     """`r` table, `p` partitioned table, `v` view, `m` materialized view, `f` foreign table."""
     rows: float
-    """The planner's estimate; 0 if it has none, as for views."""
+    """The planner's estimate; 0 if it has none, as for views, or if it counts rows of others."""
+    secured: bool
+    """Whether row security applies to this role."""
     comment: str
     """After the first line, the arguments of `NameKeys` if a load made the table."""
     columns: Mapping[str, Column]
@@ -204,6 +206,7 @@ class Catalogue:
 CATALOGUE = """
 WITH asked AS (
     SELECT DISTINCT wanted.schema, wanted.name, c.oid, c.relkind, c.reltuples,
+        row_security_active(c.oid) AS secured,
         has_schema_privilege(n.oid, 'USAGE') AS usable
     FROM unnest($1::text[], $2::text[]) AS wanted (schema, name)
     JOIN pg_catalog.pg_namespace AS n ON n.nspname = wanted.schema
@@ -216,7 +219,9 @@ SELECT json_build_object(
     'database', current_database(), 'role', current_user,
     'relations', (
         SELECT json_agg(json_build_object(
-            'schema', schema, 'name', name, 'kind', relkind, 'rows', greatest(reltuples, 0),
+            'schema', schema, 'name', name, 'kind', relkind, 'secured', secured, 'rows',
+            CASE WHEN secured OR relkind = 'f' AND current_user <> session_user THEN 0
+                ELSE greatest(reltuples, 0) END,
             'comment', coalesce(obj_description(asked.oid, 'pg_class'), ''),
             'columns', (
                 SELECT json_agg(json_build_object(
@@ -436,6 +441,14 @@ class Layout:
         """All sources of ids with their tables: those of nodes, and both ends of edges."""
         ends = [(one.relation, end) for one in self.edges for end in (one.subject, one.object)]
         return [(one.relation, one.id) for one in self.nodes] + ends
+
+    @cached_property
+    def relations(self) -> Mapping[Path, Relation]:
+        """All tables of the graph."""
+        mentions = [self.mentions] if self.mentions else []
+        parts: list[Nodes | Edges | Evidence | Mentions]
+        parts = [*self.nodes, *self.edges, *self.evidence, *mentions]
+        return {(one.relation.schema, one.relation.name): one.relation for one in parts}
 
     @cached_property
     def name_keys(self) -> NameKeys:

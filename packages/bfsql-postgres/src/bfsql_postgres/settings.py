@@ -191,6 +191,13 @@ def constant(value: str) -> str | None:
 Name = Annotated[str, Field(min_length=1), AfterValidator(_printable)]
 """Name of a schema or a table."""
 
+
+def _settable(role: str | None) -> str | None:
+    if role == "none":  # SET ROLE has this word for the account itself, whatever its quotes
+        raise ValueError("Postgres has no role of this name; leave it out for the account's own")
+    return role
+
+
 Columns = Annotated[tuple[str, ...], BeforeValidator(_listed)]
 """Names of columns: a list, or one text separated by vertical bars."""
 
@@ -318,6 +325,10 @@ class PostgresSettings(EmbeddingSettings):
     """
     transaction_pooling: Annotated[bool, Env("BFSQL_POSTGRES_TRANSACTION_POOLING")] = False
     """Whether connections go through a pooler in transaction mode, such as pgbouncer."""
+    role: Annotated[Name | None, AfterValidator(_settable), Env("BFSQL_POSTGRES_ROLE")] = None
+    """Role whose rows and rights apply, which each transaction takes by SET LOCAL ROLE."""
+    claims: Annotated[dict[str, Any], Env("BFSQL_POSTGRES_CLAIMS")] = Field(default_factory=dict)
+    """What policies read of the user by current_setting('request.jwt.claims'), set likewise."""
     pool_size: Annotated[int, Env("BFSQL_POSTGRES_POOL_SIZE")] = Field(default=10, ge=1, le=1000)
     """Maximum number of connections to the server."""
     connect_timeout: Annotated[float, Env("BFSQL_POSTGRES_CONNECT_TIMEOUT")] = Field(
@@ -348,6 +359,11 @@ class PostgresSettings(EmbeddingSettings):
                 "for the kgraph schema."
             )
         return self
+
+    @property
+    def is_transactional(self) -> bool:
+        """Whether each statement needs a transaction, whose settings end with it."""
+        return self.transaction_pooling or self.role is not None or bool(self.claims)
 
     def name_of(self, kgraph: str) -> str:
         """The name in this database of `TABLE` or `TABLE.COLUMN` in kgraph's schema."""

@@ -42,6 +42,9 @@ async def on_postgres(server: PostgresServer) -> AsyncIterator[Place]:
             address=("localhost:5432", f"{HOST}:{server.port}"),
             run=lambda text: server.sql(f"SET ROLE {database.owner};\n{text}", database.name),
         )
+        dropping = "DROP OWNED BY analyst; DROP ROLE analyst"  # the role of a page
+        otherwise = "EXCEPTION WHEN undefined_object THEN NULL"
+        server.sql(f"DO $$ BEGIN {dropping}; {otherwise}; END $$", database.name)
     server.sql(f"DROP ROLE IF EXISTS {READER}")
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -119,6 +119,8 @@ class Configuration:
     choice: Choice
     server: Resolved[ServeSettings]
     backend: Resolved[BackendSettings]
+    of_roles: Mapping[str, BackendSettings] = field(default_factory=dict)
+    """Those of the backend for roles that have some of their own."""
     error: BfsqlError | None = None
     """Why one of several graphs cannot be opened; the settings are then those of all."""
 
@@ -242,6 +244,7 @@ def configure(
     if file.level is Level.FOUND:
         refused += excess(ServeSettings.found_file, server_options(), file.server)
         refused += excess(model.found_file | BackendSettings.found_file, known, table)
+        refused += [f"roles.{role.name}.settings" for role in file.roles if role.settings]
     if not refused:
         _check_backend_keys(file, known)
         of_server = resolved(
@@ -264,10 +267,23 @@ def configure(
         return configure(choice, server=server, backend=backend, reserved=reserved)
     if file.roles:
         check_roles(file.roles, file.graphs)
+    of_roles = {}
+    for role in () if choice.several else file.roles:
+        if own := role.of_backend(file.graph):
+            # Neither variables nor options take precedence over them.
+            names = [key.replace("-", "_") for key in own]
+            own_keys = {*names, *(name.removesuffix("_file") for name in names)}
+            of_roles[role.name] = resolved(
+                model,
+                options={k: v for k, v in (backend or {}).items() if k.rstrip("_") not in own_keys},
+                table=table | own,
+                known=[replace(o, environment=()) if o.key in own_keys else o for o in known],
+                place=f"[roles.{role.name}.settings] of {file.place}",
+            ).settings
     for name, why in choice.unused_variables().items():
         if name.startswith(choice.variables):
             log.warning("%s is ignored: %s", name, why)
-    return Configuration(choice, of_server, of_backend).with_server(roles=file.roles)
+    return Configuration(choice, of_server, of_backend, of_roles).with_server(roles=file.roles)
 
 
 def check_roles(roles: Sequence[Role], graphs: Mapping[str, Any]) -> None:
@@ -276,7 +292,7 @@ def check_roles(roles: Sequence[Role], graphs: Mapping[str, Any]) -> None:
     from bfsql.tools.role_graph import hidden_patterns
 
     for role in roles:
-        for key, known in (("graphs", graphs), ("tools", PARAMETERS)):
+        for key, known in (("graphs", graphs), ("settings", graphs), ("tools", PARAMETERS)):
             if known and (strange := {*(getattr(role, key) or ())} - known.keys()):
                 why = f"{min(strange)[:64]!r}, which is unknown. There are: {', '.join(known)}."
                 raise ConfigurationError(f"{key} of [roles.{role.name}] has {why}")

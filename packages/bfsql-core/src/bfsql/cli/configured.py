@@ -9,8 +9,16 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from itertools import takewhile
@@ -33,7 +41,7 @@ from bfsql.plugins import backend_of
 from bfsql.plugins.registry import open_backend
 from bfsql.settings import Kind, Option
 from bfsql.settings.resolve import secret_in
-from bfsql.settings.roles import role_named
+from bfsql.settings.roles import Role, role_named
 
 if TYPE_CHECKING:
     from bfsql.abc import GraphDbInterface
@@ -413,15 +421,16 @@ def graph_files(configuration: Configuration) -> list[Path]:
     return [Path(getattr(configuration.backend.settings, files.setting))] if files else []
 
 
-def opened(
+@asynccontextmanager
+async def opened(
     configuration: Configuration,
     *,
     served: bool = False,
     observers: Iterable[Observer] = (),
     memory: MemoryAccount | None = None,
     backend: GraphDbInterface | None = None,
-) -> AbstractAsyncContextManager[Graph]:
-    """Open the graph of the configuration; for `async with`.
+) -> AsyncIterator[Graph]:
+    """Open the graph of the configuration, and again for roles with settings of their own.
 
     A graph that is opened for a server survives a loss of the store and checks its rights, and over
     HTTP its limits are also upper limits for calls. Of several, it has a part of their `memory`,
@@ -433,19 +442,33 @@ def opened(
         raise configuration.error
     settings, choice = configuration.server.settings, configuration.choice
     limits = settings.served_limits if served else settings.limits
-    return open_graph(
-        backend
-        or (lambda: open_backend(choice.backend, choice.plugin, configuration.backend.settings)),
-        title=settings.title,
-        graph_description=settings.graph_description,
-        limits=replace(limits, account=memory),
-        cache_records=settings.cache_records,
-        cache_ttl=settings.cache_lifetime,
-        max_pause=settings.max_pause if served and backend is None else None,
-        require_read_only=settings.require_read_only if served else None,
-        role=role_named(settings.roles, settings.role),
-        observers=observers,
-    )
+    chosen, of_roles = role_named(settings.roles, settings.role), configuration.of_roles
+    callers = settings.roles if served and settings.serves_http else ()
+    own = [one for one in callers if one.name in of_roles]
+
+    def open_for(
+        role: Role | None, account: MemoryAccount | None
+    ) -> AbstractAsyncContextManager[Graph]:
+        of_backend = of_roles.get(role.name if role else "", configuration.backend.settings)
+        return open_graph(
+            backend or (lambda: open_backend(choice.backend, choice.plugin, of_backend)),
+            title=settings.title,
+            graph_description=settings.graph_description,
+            limits=replace(limits, account=account),
+            cache_records=settings.cache_records // (1 + len(own)),
+            cache_ttl=settings.cache_lifetime,
+            max_pause=settings.max_pause if served and backend is None else None,
+            require_read_only=settings.require_read_only if served else None,
+            role=role,
+            observers=observers,
+        )
+
+    async with AsyncExitStack() as stack:
+        graph = await stack.enter_async_context(open_for(chosen, memory))
+        for role in own:
+            opening = open_for(role, graph.memory)
+            graph.role_graphs[role.name] = await stack.enter_async_context(opening)
+        yield graph
 
 
 def show_origin(configuration: Configuration) -> None:

@@ -140,7 +140,7 @@ def server_parts(
 
 def _opens(one: Configuration | None) -> object:
     """What a graph is opened with."""
-    return one and (one.backend, one.server.settings, str(one.error))
+    return one and (one.backend, one.of_roles, one.server.settings, str(one.error))
 
 
 def run(graphs: Lives, settings: ServeSettings, *further: Any, **of_page: Any) -> None:

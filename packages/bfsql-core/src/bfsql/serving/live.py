@@ -211,7 +211,7 @@ class LiveGraph:
         """Open what the store holds now if that is another graph; once for all waiting calls."""
         if self._factory is None:
             return
-        change = self._opened.graph.db.changed()
+        change = self._opened.graph.changed()
         if change is None:
             self.problem = self._refused = None
         elif change != self._refused or asyncio.get_running_loop().time() > self._again_at:
@@ -230,7 +230,7 @@ class LiveGraph:
 
     async def _open_again(self) -> None:
         async with self._one_at_a_time:
-            change = self._opened.graph.db.changed()
+            change = self._opened.graph.changed()
             if change is None or self._factory is None:
                 return
             try:

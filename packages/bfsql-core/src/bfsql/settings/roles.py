@@ -38,6 +38,15 @@ class Role(BaseModel):
     hide_predicates: tuple[str, ...] = ()
     hide: tuple[str, ...] = ()
     """Patterns of nodes, as seeds are written."""
+    settings: dict[str, Any] = Field(default={}, repr=False)
+    """Settings of the backend that are its own; of several graphs, a table for each."""
+
+    def of_backend(self, graph: str) -> dict[str, Any]:
+        """Its own settings of the backend of a graph; one alone may have an empty name."""
+        own = self.settings.get(graph, {}) if graph else self.settings
+        if not isinstance(own, dict):
+            raise ConfigurationError(f"settings.{graph} of [roles.{self.name}] has to be a table.")
+        return own
 
     @property
     def ceilings(self) -> dict[str, Any]:

@@ -55,11 +55,15 @@ FROM new, aclexplode(new.relacl) AS one, {_GRANTEE} WHERE one.grantee <> new.rel
 UNION ALL SELECT 2, format('GRANT %s%s ON %s TO %s%s', privilege_type, columns, $2, role,
     CASE WHEN is_grantable THEN ' WITH GRANT OPTION' ELSE '' END)
 FROM old, given, aclexplode(given.acl) AS one, {_GRANTEE} WHERE one.grantee <> old.relowner
+UNION ALL SELECT 1, format('ALTER TABLE %s %s ROW LEVEL SECURITY', $2, how) FROM old,
+    LATERAL (VALUES (relrowsecurity, 'ENABLE'), (relforcerowsecurity, 'FORCE')) AS v (set, how)
+WHERE v.set
 UNION ALL SELECT 3, format('ALTER TABLE %s OWNER TO %I', $2, pg_get_userbyid(old.relowner))
 FROM old, new WHERE old.relowner <> new.relowner
 ) AS steps ORDER BY step
 """  # noqa: S608 - a constant
-"""Statements that give a new table the rights and the owner of an old one."""
+"""Statements that give a new table the rights and the owner of an old one. Its row security stays
+on without policies, which name columns and tables: it has no rows until they are made again."""
 
 _NAMES = """
 WITH named AS (
