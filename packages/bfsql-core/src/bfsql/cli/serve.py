@@ -77,8 +77,17 @@ def serve(configuration: Configuration) -> None:
         if sys.stdin is not None and sys.stdin.isatty():
             check_graph(configuration)
             click.echo(waiting(sys.argv[1:]), err=True)
-    read = reader(configuration)
-    run(*server_parts(lambda: {name: _with_own_options(one) for name, one in read().items()}))
+    read_all = reader(configuration)
+
+    def read() -> dict[str, Configuration]:
+        return {name: _with_own_options(one) for name, one in read_all().items()}
+
+    if settings.workers == 1:
+        run(*server_parts(read))
+        return
+    from bfsql.serving.workers import serve_workers
+
+    serve_workers(settings, read, lambda **own: run(*server_parts(read), **own))
 
 
 def server_parts(
@@ -162,9 +171,13 @@ def run(graphs: Lives, settings: ServeSettings, *further: Any, **of_page: Any) -
 
 
 def _with_own_options(one: Configuration) -> Configuration:
-    """The configuration, which `check_options` does not refuse."""
+    """The configuration, which `check_options` does not refuse, with a worker's part of bounds."""
     check_options(one.server)
-    return one
+    if one.server.settings.workers == 1:
+        return one
+    from bfsql.serving.workers import share
+
+    return one.with_server(**share(one.server.settings))
 
 
 def check_options(server: Resolved[ServeSettings]) -> None:
@@ -174,6 +187,8 @@ def check_options(server: Resolved[ServeSettings]) -> None:
     line are meant for this one.
     """
     settings, origins = server.settings, server.origins
+    if settings.workers > 1 and (why := _only_one(settings)):
+        raise ConfigurationError(f"{settings.workers} workers cannot serve this: {why}")
     if settings.rest and settings.transport == "stdio" and origins["transport"] != "default":
         raise ConfigurationError(
             "The web API (rest) is served only over HTTP, but the transport is set to stdio by "
@@ -186,6 +201,17 @@ def check_options(server: Resolved[ServeSettings]) -> None:
         fields, kind, cure = _OF_MCP, "MCP", "leave out --rest"
     for option in _options(server, fields):
         raise ConfigurationError(f"{option} is for {kind} only. Leave it out, or {cure}.")
+
+
+def _only_one(settings: ServeSettings) -> str:
+    """Why there cannot be several workers; empty if there can."""
+    if not settings.serves_http:
+        return "over stdio one process answers one client. Add --transport http."
+    if settings.transport == "http" and not settings.stateless:
+        return "one process keeps a session of MCP, and others get its requests. Add --stateless."
+    if not hasattr(os, "fork"):  # Windows
+        return "this system cannot fork processes. Start several servers behind a proxy."
+    return ""
 
 
 def _options(server: Resolved[ServeSettings], fields: Sequence[str]) -> list[str]:

@@ -21,6 +21,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from http import HTTPStatus
 from math import ceil
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from bfsql.cache import Breaker
     from bfsql.observer import Observer
     from bfsql.serving.connections import Connections
-    from bfsql.serving.draining import Server
+    from bfsql.serving.draining import Server, WithoutSignals
     from bfsql.serving.live import LiveGraph, OpenSessions
     from bfsql.settings import ServeSettings
 
@@ -152,12 +153,12 @@ class Health:
 
 
 def admin_application(
-    healths: Mapping[str, Health], measure: Callable[[str], MetricsText]
+    health: Callable[[str], Awaitable[Response]], measure: Callable[[str], MetricsText]
 ) -> ASGIApp:
     """The three paths as an ASGI application.
 
     Args:
-        healths: What `/livez` and `/readyz` answer from, by the names of the graphs.
+        health: Answers `/livez` and `/readyz`.
         measure: Returns the metrics for a header `Accept`, and their content type; it raises
             `ImportError` if the package for metrics is not installed.
     """
@@ -176,12 +177,8 @@ def admin_application(
             return PlainTextResponse("Only GET and HEAD are allowed.\n", status, allowed)
         accept = dict(scope["headers"]).get(b"accept", b"").decode("latin-1")
         match scope["path"]:
-            case "/livez" if all(health.alive for health in healths.values()):
-                return PlainTextResponse("ok\n")
-            case "/livez":
-                return PlainTextResponse(_HUNG, HTTPStatus.SERVICE_UNAVAILABLE)
-            case "/readyz":
-                return _readyz(healths)
+            case "/livez" | "/readyz" as path:
+                return await health(path)
             case "/metrics":
                 return await measured(accept)
         return PlainTextResponse(_LISTED, HTTPStatus.NOT_FOUND)
@@ -195,10 +192,31 @@ def admin_application(
     return application
 
 
-def _readyz(healths: Mapping[str, Health]) -> Response:
-    """Ready if a graph can be asked: one of several that cannot is no reason to stop the others."""
-    from starlette.responses import Response
+def admin_server(app: ASGIApp, settings: ServeSettings) -> WithoutSignals:
+    """A server for the admin port."""
+    from bfsql.serving.connections import Connections
+    from bfsql.serving.draining import WithoutSignals
 
+    own = Connections(settings, of_admin_port=True)
+    return WithoutSignals(
+        app,
+        http=own.protocol,
+        backlog=own.backlog,
+        timeout_keep_alive=ceil(settings.idle_timeout),
+        proxy_headers=False,
+        lifespan="off",
+        timeout_graceful_shutdown=1,
+    )
+
+
+async def _health(healths: Mapping[str, Health], path: str) -> Response:
+    """Ready if a graph can be asked: one of several that cannot is no reason to stop the others."""
+    from starlette.responses import PlainTextResponse, Response
+
+    if path == "/livez" and all(health.alive for health in healths.values()):
+        return PlainTextResponse("ok\n")
+    if path == "/livez":
+        return PlainTextResponse(_HUNG, HTTPStatus.SERVICE_UNAVAILABLE)
     found = {name: (health.reasons(), health.age) for name, health in healths.items()}
     ready = any(not reasons for reasons, _ in found.values())
     ages = [age for _, age in found.values() if age is not None]
@@ -212,6 +230,7 @@ def _readyz(healths: Mapping[str, Health]) -> Response:
 def readings(lives: Sequence[LiveGraph], server: Server | None) -> Iterator[Reading]:
     """What the parts of a server report about their state; over stdio, there is no HTTP server."""
     calls = lives[0].calls
+    yield Reading("bfsql_workers", "Processes that answer calls.", 1)
     yield Reading("bfsql_draining", "Whether the server is shutting down.", calls.draining)
     yield Reading("bfsql_calls_running", "Calls in progress.", calls.under_way)
     for live in lives:
@@ -280,6 +299,8 @@ def admin_listener(settings: ServeSettings) -> Iterator[socket.socket | None]:
         yield None
         return
     with bind(settings.admin_host, settings.admin_port) as listener:
+        sys.stderr.write(f"Health and metrics are at {url(listener, '')}\n")
+        sys.stderr.flush()
         yield listener
 
 
@@ -291,9 +312,6 @@ async def serving_admin(
     if listener is None:
         yield
         return
-    from bfsql.serving.connections import Connections
-    from bfsql.serving.draining import WithoutSignals
-
     loop, healths = asyncio.get_running_loop(), {live.name: Health(live) for live in lives}
     observers, settings = lives[0].current.observers.all, lives[0].settings
     metrics = next((one for one in observers if isinstance(one, Metrics)), Metrics())
@@ -304,16 +322,7 @@ async def serving_admin(
     def measure(accept: str) -> MetricsText:
         return asyncio.wrap_future(asyncio.run_coroutine_threadsafe(measured(accept), loop))
 
-    own = Connections(settings, of_admin_port=True)
-    server = WithoutSignals(
-        admin_application(healths, measure),
-        http=own.protocol,
-        backlog=own.backlog,
-        timeout_keep_alive=ceil(settings.idle_timeout),
-        proxy_headers=False,
-        lifespan="off",
-        timeout_graceful_shutdown=1,
-    )
+    server = admin_server(admin_application(partial(_health, healths), measure), settings)
     thread = threading.Thread(
         target=lambda: asyncio.run(server.serve(sockets=[listener])), name="admin", daemon=True
     )
@@ -322,8 +331,6 @@ async def serving_admin(
         for name, health in healths.items()
     ]
     thread.start()
-    sys.stderr.write(f"Health and metrics are at {url(listener, '')}\n")
-    sys.stderr.flush()
     try:
         yield
     finally:
