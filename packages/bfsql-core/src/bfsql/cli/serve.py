@@ -34,6 +34,8 @@ log = logging.getLogger("bfsql")
 _OF_MCP: Sequence[str] = ("instructions", "stateless", "structured_content", "apps", "explorer")
 _OF_REST: Sequence[str] = ("cors_origins", "max_age")
 _OF_HTTP: Sequence[str] = ("host", "port", "admin_port")
+_DIVIDED = ("max_calls", "max_calls_per_client", "max_waiting", "calls_per_minute")
+"""Bounds that are divided among workers."""
 
 
 @click.command(
@@ -84,10 +86,10 @@ def serve(configuration: Configuration) -> None:
 
     if settings.workers == 1:
         run(*server_parts(read))
-        return
-    from bfsql.serving.workers import serve_workers
+    else:
+        from bfsql.serving.processes import serve_workers
 
-    serve_workers(settings, read, lambda **own: run(*server_parts(read), **own))
+        serve_workers(settings, read, lambda **own: run(*server_parts(read), **own))
 
 
 def server_parts(
@@ -100,7 +102,7 @@ def server_parts(
             all if none has.
     """
     from bfsql.abc.unavailable import UnavailableBackend
-    from bfsql.memory_account import MemoryAccount, default_of_all_calls
+    from bfsql.memory_account import MemoryAccount, default_of_a_call, default_of_all_calls
     from bfsql.serving.admin import observers_of
     from bfsql.serving.live import LiveConfiguration
     from bfsql.serving.metrics import Metrics
@@ -113,11 +115,18 @@ def server_parts(
         from bfsql.explore.record import Recorder
 
         recorders.append(Recorder(settings.record))
-    memory = settings.max_memory or default_of_all_calls()
+    memory = (settings.max_memory or default_of_all_calls()) // settings.workers
     account = MemoryAccount(memory) if several else None
     unavailable = UnavailableBackend(partial(CircuitOpen, None, 10.0))
 
     def live(one: Configuration) -> LiveConfiguration:
+        if settings.workers > 1:  # its part, as all of them are at the same store and machine
+            bounds = {name: getattr(one.server.settings, name) for name in _DIVIDED}
+            parts = {
+                name: most and max(1, most // settings.workers) for name, most in bounds.items()
+            }
+            of_a_call = min(one.server.settings.max_call_memory or default_of_a_call(), memory)
+            one = one.with_server(**parts, max_memory=memory, max_call_memory=of_a_call)
         own = one.server.settings
         if several:  # its share, so that no graph takes what all need
             one = one.with_server(
@@ -171,13 +180,9 @@ def run(graphs: Lives, settings: ServeSettings, *further: Any, **of_page: Any) -
 
 
 def _with_own_options(one: Configuration) -> Configuration:
-    """The configuration, which `check_options` does not refuse, with a worker's part of bounds."""
+    """The configuration, which `check_options` does not refuse."""
     check_options(one.server)
-    if one.server.settings.workers == 1:
-        return one
-    from bfsql.serving.workers import share
-
-    return one.with_server(**share(one.server.settings))
+    return one
 
 
 def check_options(server: Resolved[ServeSettings]) -> None:
@@ -187,8 +192,13 @@ def check_options(server: Resolved[ServeSettings]) -> None:
     line are meant for this one.
     """
     settings, origins = server.settings, server.origins
-    if settings.workers > 1 and (why := _only_one(settings)):
-        raise ConfigurationError(f"{settings.workers} workers cannot serve this: {why}")
+    keeps = not settings.serves_http or (settings.transport == "http" and not settings.stateless)
+    if settings.workers > 1 and (keeps or os.name == "nt"):
+        raise ConfigurationError(
+            "Several workers cannot serve stdio, nor keep sessions of MCP: the next request may "
+            "reach another process. Add --transport http --stateless, or --rest, or leave out "
+            "workers; on Windows, start several servers behind a proxy instead."
+        )
     if settings.rest and settings.transport == "stdio" and origins["transport"] != "default":
         raise ConfigurationError(
             "The web API (rest) is served only over HTTP, but the transport is set to stdio by "
@@ -201,17 +211,6 @@ def check_options(server: Resolved[ServeSettings]) -> None:
         fields, kind, cure = _OF_MCP, "MCP", "leave out --rest"
     for option in _options(server, fields):
         raise ConfigurationError(f"{option} is for {kind} only. Leave it out, or {cure}.")
-
-
-def _only_one(settings: ServeSettings) -> str:
-    """Why there cannot be several workers; empty if there can."""
-    if not settings.serves_http:
-        return "over stdio one process answers one client. Add --transport http."
-    if settings.transport == "http" and not settings.stateless:
-        return "one process keeps a session of MCP, and others get its requests. Add --stateless."
-    if not hasattr(os, "fork"):  # Windows
-        return "this system cannot fork processes. Start several servers behind a proxy."
-    return ""
 
 
 def _options(server: Resolved[ServeSettings], fields: Sequence[str]) -> list[str]:

@@ -39,11 +39,9 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-    from bfsql.cache import Breaker
     from bfsql.observer import Observer
-    from bfsql.serving.connections import Connections
     from bfsql.serving.draining import Server, WithoutSignals
-    from bfsql.serving.live import LiveGraph, OpenSessions
+    from bfsql.serving.live import LiveGraph
     from bfsql.settings import ServeSettings
 
 _HUNG = "The event loop of the server does not run.\n"
@@ -164,13 +162,6 @@ def admin_application(
     """
     from starlette.responses import PlainTextResponse, Response
 
-    async def measured(accept: str) -> Response:
-        try:
-            text, kind = await measure(accept)
-        except ImportError:
-            return PlainTextResponse(_WITHOUT_CLIENT, HTTPStatus.NOT_IMPLEMENTED)
-        return Response(text, headers={"Content-Type": kind})
-
     async def answer(scope: Scope) -> Response:
         if scope["method"] not in {"GET", "HEAD"}:
             status, allowed = HTTPStatus.METHOD_NOT_ALLOWED, {"Allow": "GET, HEAD"}
@@ -180,7 +171,11 @@ def admin_application(
             case "/livez" | "/readyz" as path:
                 return await health(path)
             case "/metrics":
-                return await measured(accept)
+                try:
+                    text, kind = await measure(accept)
+                except ImportError:
+                    return PlainTextResponse(_WITHOUT_CLIENT, HTTPStatus.NOT_IMPLEMENTED)
+                return Response(text, headers={"Content-Type": kind})
         return PlainTextResponse(_LISTED, HTTPStatus.NOT_FOUND)
 
     async def application(scope: Scope, receive: Receive, send: Send) -> None:
@@ -237,53 +232,42 @@ def readings(lives: Sequence[LiveGraph], server: Server | None) -> Iterator[Read
         own = {"graph": live.name} if live.name else {}
         for one in _of_graph(live):
             yield one._replace(labels={**one.labels, **own})
-    if server is not None:
-        yield from _of_connections(server.connections)
-        refused = "Requests refused by access checks and limits, by status."
-        yield from _by_label("bfsql_requests_refused", refused, "status", server.requests.refused)
+    if server is None:
+        return
+    now, limit, ended = server.connections.open, server.connections.limit, server.connections.ended
+    yield Reading("bfsql_connections", "Open connections.", now)
+    yield Reading("bfsql_connections_limit", "Limit of concurrent connections.", limit)
+    text = "Connections that the server refused or closed, by reason."
+    yield from _by_label("bfsql_connections_ended", text, "reason", ended)
+    text = "Requests refused by access checks and limits, by status."
+    yield from _by_label("bfsql_requests_refused", text, "status", server.requests.refused)
 
 
 def _of_graph(live: LiveGraph) -> Iterator[Reading]:
-    memory = live.current.memory
+    memory, breaker = live.current.memory, live.current.breaker
+    stale = "Whether the store holds a newer graph than the one that is served."
     yield Reading("bfsql_call_memory_bytes", "Memory used by the calls in progress.", memory.held)
     yield Reading("bfsql_call_memory_peak_bytes", "The peak of that memory.", memory.peak)
-    yield Reading(
-        "bfsql_graph_stale",
-        "Whether the store holds a newer graph than the one that is served.",
-        live.problem is not None,
-    )
+    yield Reading("bfsql_graph_stale", stale, live.problem is not None)
     if live.admission is not None:
-        yield Reading(
-            "bfsql_calls_waiting", "Calls that are waiting for their turn.", live.admission.waiting
-        )
-        refused = "Calls refused because there were too many, by reason."
-        yield from _by_label("bfsql_calls_refused", refused, "reason", live.admission.refused)
-    yield from _of_sessions(live.sessions)
-    if live.current.breaker is not None:
-        yield from _of_breaker(live.current.breaker)
-
-
-def _of_sessions(sessions: OpenSessions | None) -> Iterator[Reading]:
-    count, ends = (0, {}) if sessions is None else (len(sessions), sessions.ended)
+        waiting = live.admission.waiting
+        yield Reading("bfsql_calls_waiting", "Calls that are waiting for their turn.", waiting)
+        text = "Calls refused because there were too many, by reason."
+        yield from _by_label("bfsql_calls_refused", text, "reason", live.admission.refused)
+    count, ends = (
+        (len(live.sessions), live.sessions.ended) if live.sessions is not None else (0, {})
+    )
     yield Reading("bfsql_sessions", "Sessions of the 2025 protocol that are open.", count)
     by_reason = {reason: ends.get(reason, 0) for reason in ("client", "evicted", "expired")}
-    ended = "Sessions that ended, by reason."
-    yield from _by_label("bfsql_sessions_ended", ended, "reason", by_reason)
-
-
-def _of_breaker(breaker: Breaker) -> Iterator[Reading]:
-    states = "State of the store's circuit breaker: 1 for the current state."
-    for state in ("closed", "open", "half-open"):
-        yield Reading("bfsql_breaker", states, breaker.state == state, {"state": state})
-    failures = "Consecutive calls and probes that the store did not answer."
-    yield Reading("bfsql_breaker_failures", failures, breaker.failures)
-
-
-def _of_connections(connections: Connections) -> Iterator[Reading]:
-    yield Reading("bfsql_connections", "Open connections.", connections.open)
-    yield Reading("bfsql_connections_limit", "Limit of concurrent connections.", connections.limit)
-    ended = "Connections that the server refused or closed, by reason."
-    yield from _by_label("bfsql_connections_ended", ended, "reason", connections.ended)
+    yield from _by_label(
+        "bfsql_sessions_ended", "Sessions that ended, by reason.", "reason", by_reason
+    )
+    if breaker is not None:
+        text = "State of the store's circuit breaker: 1 for the current state."
+        for state in ("closed", "open", "half-open"):
+            yield Reading("bfsql_breaker", text, breaker.state == state, {"state": state})
+        text = "Consecutive calls and probes that the store did not answer."
+        yield Reading("bfsql_breaker_failures", text, breaker.failures)
 
 
 def _by_label(name: str, text: str, label: str, counts: Mapping[Any, int]) -> Iterator[Reading]:

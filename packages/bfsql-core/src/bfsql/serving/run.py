@@ -14,12 +14,13 @@ import asyncio
 import gc
 import os
 import signal
+import socket
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import ExitStack, asynccontextmanager, contextmanager, nullcontext, suppress
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 from bfsql.interpreter import frozen_modules, rare_collections, short_switches
 from bfsql.serving.address import bind, check_exposure, url
@@ -31,8 +32,16 @@ from bfsql.serving.logs import log_to_stderr
 from bfsql.serving.watchdog import watched_loop
 from bfsql.settings import ServeSettings
 
-if TYPE_CHECKING:
-    from bfsql.serving.workers import Worker
+
+class Worker(NamedTuple):
+    """What a worker has from its parent."""
+
+    listener: socket.socket
+    admin: socket.socket | None
+    lifeline: int
+    """A pipe that ends with the parent."""
+    early: list[int]
+    """Signals that came before they could be handled."""
 
 
 async def serve_http(
