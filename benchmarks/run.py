@@ -10,6 +10,7 @@ columns by hand and, with `--old`, with another commit.
 them, `recall` searches for misspelt names, and `hostile` makes the most expensive calls; each has
 its own options (`--help` after its name).
 `few` asks for ten of ten million entities in the embedded store, and what lies two steps from them.
+`crowd` counts the calls a second that one process and several workers answer.
 `forms` counts the characters of answers in JSON and in lines. `explore` measures the page of
 `bfsql explore` in Chromium.
 """
@@ -56,6 +57,10 @@ def main() -> None:
         import hostile
 
         hostile.main(sys.argv[2:])
+    elif sys.argv[1:2] == ["crowd"]:
+        import crowd
+
+        crowd.main(sys.argv[2:])
     elif sys.argv[1:2] == ["few"]:
         import few_of_many
 

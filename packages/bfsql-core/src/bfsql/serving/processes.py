@@ -62,6 +62,7 @@ def serve_workers(
     for module in (*modules(settings), "bfsql.explore.record", "bfsql.serving.draining"):
         import_module(module)  # once, into memory that all share
     with bind(settings.host, settings.port) as listener, admin_listener(settings) as admin:
+        listener.at_a_time = 1  # or one worker would take all connections that come together
         own = [bind("127.0.0.1", 0) if admin else None for _ in range(settings.workers)]
         parent = _Parent(read, settings.workers)
         sockets = [Worker(listener, one, parent.lifeline, parent.got) for one in own]
@@ -101,6 +102,9 @@ class _Parent:
             time.sleep(0.1)
             while self.got:
                 self._pass_on(self.got.pop())
+        self._held.close()
+        for pid in self._pids.values():
+            os.waitpid(pid, 0)
 
     def _start(self, place: int) -> None:
         if pid := os.fork():
