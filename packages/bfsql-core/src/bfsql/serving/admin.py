@@ -20,7 +20,7 @@ import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from functools import partial
 from http import HTTPStatus
 from math import ceil
@@ -276,16 +276,14 @@ def _by_label(name: str, text: str, label: str, counts: Mapping[Any, int]) -> It
         yield Reading(name, text, count, {label: str(value)}, counts=True)
 
 
-@contextmanager
-def admin_listener(settings: ServeSettings) -> Iterator[socket.socket | None]:
+def admin_listener(settings: ServeSettings) -> AbstractContextManager[socket.socket | None]:
     """The socket of the admin port; None if there is none."""
     if settings.admin_port is None:
-        yield None
-        return
-    with bind(settings.admin_host, settings.admin_port) as listener:
-        sys.stderr.write(f"Health and metrics are at {url(listener, '')}\n")
-        sys.stderr.flush()
-        yield listener
+        return nullcontext()
+    listener = bind(settings.admin_host, settings.admin_port)
+    sys.stderr.write(f"Health and metrics are at {url(listener, '')}\n")
+    sys.stderr.flush()
+    return listener
 
 
 @asynccontextmanager

@@ -122,14 +122,15 @@ class _Parent:
             return
         del self._pids[place]
         code, now = os.waitstatus_to_exitcode(status), time.monotonic()
-        if not self._begun[0] and not self._stopping:
+        if self._stopping:
+            return
+        if not self._begun[0]:
             raise SystemExit(max(code, 1))
         if now > self._due:
             self._pause = 1.0 if now > self._due + 2 * _PAUSE else min(2 * self._pause, _PAUSE)
             self._due = now + self._pause
         how = f"exit code {code}" if code >= 0 else signal.strsignal(-code)
-        if not self._stopping:
-            log.error("Process %d ended (%s); the next starts in %d s.", pid, how, self._pause)
+        log.error("Process %d ended (%s); the next starts in %d s.", pid, how, self._pause)
 
     def _pass_on(self, number: int) -> None:
         if number == signal.SIGHUP:
@@ -193,7 +194,7 @@ def _sums(texts: Iterable[str], counted: _Values) -> Iterable[Metric]:
     from prometheus_client.parser import text_string_to_metric_families
 
     families: dict[str, Metric] = {}
-    gauges: _Values = {}
+    sums: _Values = defaultdict(float)
     for worker, text in enumerate(texts, 1):
         for one in text_string_to_metric_families(text):
             families.setdefault(one.name, Metric(one.name, one.documentation, one.type))
@@ -204,9 +205,8 @@ def _sums(texts: Iterable[str], counted: _Values) -> Iterable[Metric]:
                         counted[0, *key] += counted[worker, *key]
                     counted[worker, *key] = sample.value
                 else:
-                    gauges[0 if one.name in _ONE_VALUE else worker, *key] = sample.value
-    sums: _Values = defaultdict(float)
-    for (_, *rest), value in (*gauges.items(), *counted.items()):
+                    sums[key] = sample.value + (0 if one.name in _ONE_VALUE else sums[key])
+    for (_, *rest), value in counted.items():
         sums[tuple(rest)] += value
     for (family, name, *labels), value in sums.items():
         if family in families:
