@@ -12,6 +12,8 @@ import logging
 import mmap
 import os
 import signal
+import socket
+import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -30,8 +32,6 @@ from bfsql.serving.run import Worker
 from bfsql.settings import ServeSettings
 
 if TYPE_CHECKING:
-    import socket
-
     from prometheus_client.core import Metric
     from starlette.responses import Response
 
@@ -61,14 +61,22 @@ def serve_workers(
     check_exposure(settings)
     for module in (*modules(settings), "bfsql.explore.record", "bfsql.serving.draining"):
         import_module(module)  # once, into memory that all share
-    with bind(settings.host, settings.port) as listener, admin_listener(settings) as admin:
+    apart = sys.platform == "linux"  # the only system that shares connections among listeners
+    with (
+        bind(settings.host, settings.port, shared=apart) as listener,
+        admin_listener(settings) as admin,
+    ):
         listener.at_a_time = 1  # or one worker would take all connections that come together
-        own = [bind("127.0.0.1", 0) if admin else None for _ in range(settings.workers)]
+        listen: Callable[[], socket.socket] = lambda: listener
+        if apart:
+            listen = partial(bind, settings.host, listener.getsockname()[1], shared=True)
+            listener.shutdown(socket.SHUT_RD)  # it only keeps the port
         parent = _Parent(read, settings.workers)
-        sockets = [Worker(listener, one, parent.lifeline, parent.got) for one in own]
-        parent.works += [partial(work, worker=one) for one in sockets]
+        own = [bind("127.0.0.1", 0) if admin else None for _ in range(settings.workers)]
+        workers = [Worker(listen, one, parent.lifeline, parent.got) for one in own]
+        parent.works += [partial(work, worker=one) for one in workers]
         if admin is not None:
-            parent.works.append(lambda: asyncio.run(_serve_admin(settings, admin, sockets)))
+            parent.works.append(lambda: asyncio.run(_serve_admin(settings, admin, workers)))
         parent.watch()
 
 

@@ -36,7 +36,7 @@ from bfsql.settings import ServeSettings
 class Worker(NamedTuple):
     """What a worker has from its parent."""
 
-    listener: socket.socket
+    listen: Callable[[], socket.socket]
     admin: socket.socket | None
     lifeline: int
     """A pipe that ends with the parent."""
@@ -70,7 +70,7 @@ async def serve_http(
     if worker is None:
         check_exposure(settings)
     with (
-        worker.listener if worker else bind(settings.host, settings.port) as listener,
+        worker.listen() if worker else bind(settings.host, settings.port) as listener,
         nullcontext(worker.admin) if worker else admin_listener(settings) as admin,
         ExitStack() as until_closed,  # signals are handled until the graph is closed
     ):
