@@ -120,14 +120,13 @@ def server_parts(
     unavailable = UnavailableBackend(partial(CircuitOpen, None, 10.0))
 
     def live(one: Configuration) -> LiveConfiguration:
-        if settings.workers > 1:  # its part, as all of them are at the same store and machine
-            bounds = {name: getattr(one.server.settings, name) for name in _DIVIDED}
-            parts = {
-                name: most and max(1, most // settings.workers) for name, most in bounds.items()
-            }
-            of_a_call = min(one.server.settings.max_call_memory or default_of_a_call(), memory)
+        own, count = one.server.settings, settings.workers
+        if count > 1:  # its part, as all of them are at the same store and machine
+            bounds = ((name, getattr(own, name)) for name in _DIVIDED)
+            parts = {name: bound and max(1, bound // count) for name, bound in bounds}
+            of_a_call = min(own.max_call_memory or default_of_a_call(), memory)
             one = one.with_server(**parts, max_memory=memory, max_call_memory=of_a_call)
-        own = one.server.settings
+            own = one.server.settings
         if several:  # its share, so that no graph takes what all need
             one = one.with_server(
                 max_calls=-(-own.max_calls // 2),

@@ -122,8 +122,7 @@ class Connections:
     """Refused connections that stay open at once, so that their clients can read the refusal."""
 
     def __init__(self, settings: ServeSettings, *, of_admin_port: bool = False) -> None:
-        of_all = most_connections(settings.max_connections)
-        own = max(1, of_all // settings.workers)
+        own = max(1, most_connections(settings.max_connections) // settings.workers)
         self.limit = self.max_of_admin_port if of_admin_port else own
         self._limit_is = "that of the admin port" if of_admin_port else "max_connections"
         self.ended = Counter(refused=0, evicted=0, timed_out=0, unread=0)

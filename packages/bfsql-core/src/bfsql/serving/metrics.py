@@ -139,10 +139,10 @@ def exposition(metrics: Metrics, readings: Iterable[Reading], accept: str) -> tu
 
     info = InfoMetricFamily("bfsql", "The server.", value={"version": __version__})
     process = ProcessCollector(registry=None).collect()
-    return encoded([info, *metrics.families(), *_families(readings), *process], accept)
+    return text_of([info, *metrics.families(), *_families(readings), *process], accept)
 
 
-def encoded(families: Iterable[Metric], accept: str) -> tuple[bytes, str]:
+def text_of(families: Iterable[Metric], accept: str) -> tuple[bytes, str]:
     """Metrics as text for a header `Accept`, and its content type."""
     from prometheus_client.exposition import choose_encoder
 

@@ -20,23 +20,20 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing, suppress
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from bfsql.errors import BfsqlError
 from bfsql.serving.address import bind, check_exposure
 from bfsql.serving.admin import Health, admin_application, admin_listener, admin_server
 from bfsql.serving.graphs import modules
 from bfsql.serving.logs import log_to_stderr
-from bfsql.serving.metrics import encoded
+from bfsql.serving.metrics import text_of
 from bfsql.serving.run import Worker
 from bfsql.settings import ServeSettings
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
     from starlette.responses import Response
-
-_Values: TypeAlias = dict[tuple[Any, ...], float]
-"""Of a worker, a metric, a sample and its labels."""
 
 log = logging.getLogger("bfsql")
 
@@ -161,27 +158,28 @@ async def _serve_admin(
     for number in _SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     asyncio.get_running_loop().add_reader(workers[0].lifeline, os._exit, 0)
-    counted: _Values = defaultdict(float)
+    counted: dict[Any, float] = defaultdict(float)
 
     async def ask(path: str) -> list[str]:
-        return await asyncio.gather(*(_asked(one.admin, path) for one in workers if one.admin))
+        return await asyncio.gather(*(_answer(one.admin, path) for one in workers if one.admin))
 
     async def health(path: str) -> Response:
         said = [text for text in await ask(path) if text] or [_SILENT]
         # By their status: one worker that hangs is to be noticed, and one that can be asked is
         # enough, as one that cannot start accepts no connections.
         head, _, text = (max if path == "/livez" else min)(said).partition("\r\n\r\n")
-        return Response(text, int(head.split()[1]), media_type="text/plain")
+        kind = "application/json" if path == "/readyz" else "text/plain"
+        return Response(text, int(head.split()[1]), media_type=kind)
 
     async def measure(accept: str) -> tuple[bytes, str]:
         texts = [text.partition("\r\n\r\n")[2] for text in await ask("/metrics")]
-        return encoded(_sums(texts, counted), accept)
+        return text_of(_sums(texts, counted), accept)
 
     server = admin_server(admin_application(health, measure), settings)
     await server.serve(sockets=[listener])
 
 
-async def _asked(worker: socket.socket, path: str) -> str:
+async def _answer(worker: socket.socket, path: str) -> str:
     """What a worker answers, with its head; nothing if it does not in time."""
     request = f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
     with suppress(OSError, TimeoutError):
@@ -193,16 +191,16 @@ async def _asked(worker: socket.socket, path: str) -> str:
     return ""
 
 
-def _sums(texts: Iterable[str], counted: _Values) -> Iterable[Metric]:
+def _sums(texts: Iterable[str], counted: dict[Any, float]) -> Iterable[Metric]:
     """The sums of the metrics of workers, of whom each has a text.
 
-    In `counted` are the counters of each, so that sums go on where a worker is replaced.
+    In `counted` are the counters of each by their keys, and under 0 those of workers that ended.
     """
     from prometheus_client.core import Metric
     from prometheus_client.parser import text_string_to_metric_families
 
     families: dict[str, Metric] = {}
-    sums: _Values = defaultdict(float)
+    sums: dict[Any, float] = defaultdict(float)
     for worker, text in enumerate(texts, 1):
         for one in text_string_to_metric_families(text):
             families.setdefault(one.name, Metric(one.name, one.documentation, one.type))

@@ -34,14 +34,12 @@ from bfsql.settings import ServeSettings
 
 
 class Worker(NamedTuple):
-    """What a worker has from its parent."""
+    """What a worker has from its parent: a pipe that ends with it, and signals that came early."""
 
     listen: Callable[[], socket.socket]
     admin: socket.socket | None
     lifeline: int
-    """A pipe that ends with the parent."""
     early: list[int]
-    """Signals that came before they could be handled."""
 
 
 async def serve_http(
