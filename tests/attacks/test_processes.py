@@ -22,12 +22,11 @@ from bfsql.serving.processes import _sums
 from bfsql_test_support.clients import PATIENCE, until
 from bfsql_test_support.servers.serve_process import Served, serving
 
-ROOT = Path(__file__).parents[2]
+FILES = Path(__file__).parents[2] / "docs/how-to/snippets/for-200-people"
 WORKERS = 4
 CALLS: list[tuple[str, dict[str, Any]]] = [
     ("describe_schema", {}),
     ("search_entities", {"query": "Top Gun"}),
-    ("bfs_query", {"seeds": ["Tom Hanks"], "max_hops": 2}),
     ("bfs_query", {"seeds": ["Person:*"], "facets": ["born:10"], "limit": 3}),
     ("describe_entity", {"id": "nobody"}),
 ]
@@ -81,16 +80,14 @@ async def test_workers_answer_alike_are_summed_and_reload_and_stop_as_one(
     assert len(lines) == len(answers) * len(CALLS) + 40
     assert len({one["session"] for one in lines}) == 1
     sums = measured(served)
-    assert sums["bfsql_calls_total"] == sums["bfsql_call_seconds_count"]
-    assert sums["bfsql_calls_total"] == len(lines) + len(answers)
+    for name in ("bfsql_calls_total", "bfsql_call_seconds_count"):
+        assert sums[name] == len(lines) + len(answers)
     assert (sums["bfsql_info"], sums["bfsql_connections_limit"]) == (1, 1000)
-    files = (ROOT / "docs/how-to/snippets/for-200-people").iterdir()
-    asked = set(re.findall(r"\bbfsql_\w+", " ".join(file.read_text("utf-8") for file in files)))
+    asked = set(re.findall(r"\bbfsql_\w+", " ".join(map(Path.read_text, FILES.iterdir()))))
     known = httpx2.get(f"{served.admin}/metrics").text
     assert len(asked) > 10
     assert not {name for name in asked if f" {name.removesuffix('_bucket')} " not in known}
-    for path in ("readyz", "livez"):
-        assert httpx2.get(f"{served.admin}/{path}").status_code == 200
+    assert httpx2.get(f"{served.admin}/readyz").json()["ready"]
     served.send(signal.SIGHUP)
     await until(lambda: sum("The graph was reopened" in line for line in served.log) == WORKERS)
     before = processes(served)
@@ -121,8 +118,8 @@ async def test_a_worker_that_dies_costs_each_client_one_error_and_is_replaced(
     victim = processes(served)[1].pid
     os.kill(victim, signal.SIGKILL)
     await until(lambda: any(f"Process {victim} ended (Killed)" in line for line in served.log))
-    before = [*answered]
-    await until(lambda: all(now > then + 2 for now, then in zip(answered, before, strict=True)))
+    least = max(answered) + 2
+    await until(lambda: min(answered) > least)
     await until(lambda: measured(served)["bfsql_workers"] == WORKERS)
     stop.set()
     await asking
@@ -135,10 +132,11 @@ async def test_a_worker_that_dies_costs_each_client_one_error_and_is_replaced(
 
 def test_several_workers_keep_no_sessions(films_db: Path) -> None:
     for options in ("--transport=stdio", "--transport=http", "--transport=http --rest"):
-        asked = ["serve", str(films_db), "--workers", "2", *options.split()]
-        done = CliRunner().invoke(bfsql, asked)
-        assert done.exit_code == 2
-        assert "Add --transport http --stateless, or --rest" in done.stderr
+        done = CliRunner().invoke(bfsql, ["serve", str(films_db), "--workers=2", *options.split()])
+        assert (done.exit_code, "Add --transport http --stateless, or --rest" in done.stderr) == (
+            2,
+            True,
+        )
 
 
 def test_a_counter_goes_on_where_a_worker_is_replaced() -> None:

@@ -34,8 +34,6 @@ log = logging.getLogger("bfsql")
 _OF_MCP: Sequence[str] = ("instructions", "stateless", "structured_content", "apps", "explorer")
 _OF_REST: Sequence[str] = ("cors_origins", "max_age")
 _OF_HTTP: Sequence[str] = ("host", "port", "admin_port")
-_DIVIDED = ("max_calls", "max_calls_per_client", "max_waiting", "calls_per_minute")
-"""Bounds that are divided among workers."""
 
 
 @click.command(
@@ -122,7 +120,8 @@ def server_parts(
     def live(one: Configuration) -> LiveConfiguration:
         own, count = one.server.settings, settings.workers
         if count > 1:  # its part, as all of them are at the same store and machine
-            bounds = ((name, getattr(own, name)) for name in _DIVIDED)
+            names = ("max_calls", "max_calls_per_client", "max_waiting", "calls_per_minute")
+            bounds = ((name, getattr(own, name)) for name in names)
             parts = {name: bound and max(1, bound // count) for name, bound in bounds}
             of_a_call = min(own.max_call_memory or default_of_a_call(), memory)
             one = one.with_server(**parts, max_memory=memory, max_call_memory=of_a_call)
