@@ -6,12 +6,13 @@
 #       --volume ./tokens.txt:/run/secrets/tokens:ro bfsql --path /graph/films.db \
 #       --allowed-hosts graph.example.org
 FROM python:3.13-slim AS build
+# Other packages and extras: --build-arg PACKAGES="/src/bfsql-core[metrics] /src/bfsql-sqlite"
+ARG PACKAGES="/src/bfsql-core[duckdb,metrics,otel,parquet,rdf,xlsx,zst] /src/bfsql-sqlite \
+/src/bfsql-postgres /src/bfsql-federation /src/bfsql-sparql /src/bfsql-neo4j[fast] \
+/src/bfsql-gremlin[aws] /src/bfsql-jsonld[http2]"
 COPY packages /src
 RUN python -m venv /opt/bfsql \
-    && /opt/bfsql/bin/pip install --no-cache-dir \
-        "/src/bfsql-core[duckdb,metrics,otel,parquet,rdf,xlsx,zst]" /src/bfsql-sqlite /src/bfsql-postgres \
-        /src/bfsql-federation /src/bfsql-sparql "/src/bfsql-neo4j[fast]" "/src/bfsql-gremlin[aws]" \
-        "/src/bfsql-jsonld[http2]"
+    && set -f && /opt/bfsql/bin/pip install --no-cache-dir $PACKAGES
 
 FROM python:3.13-slim
 COPY --from=build /opt/bfsql /opt/bfsql

@@ -1,22 +1,40 @@
-"""How long small questions take while the same server answers large ones.
+"""How many calls a server answers, and how long small ones take beside large ones.
 
-python crowd.py URL SEED    asks for one hop of the seed repeatedly, until it is terminated
+    nox -s benchmarks -- crowd [--workers 2] [--seconds 5] [--rounds 4] [GRAPH ...]
+
+measures calls a second and memory, by graph and by size of answers, of one process and of several
+workers in turns: 10000 or 100000 nodes, with ten times as many edges.
+
+python crowd.py URL SEED             asks for one hop of the seed repeatedly, until it is terminated
+python crowd.py URL SECONDS FILE     makes the calls of the file on 16 connections; prints how many
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
+import itertools
+import json
 import os
 import random
+import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
+import psutil
+from graphs import HUB, heavy_tailed, name_of
 from mcp import Client
 from timing import median
+
+from bfsql_sqlite import SqliteSettings
+from bfsql_sqlite import load_graph as sqlite_load
+from bfsql_test_support.raw_mcp import tool_call
 
 CLIENTS = 20
 QUESTIONS = 25
@@ -24,6 +42,8 @@ QUESTIONS = 25
 PAUSE = 0.5
 """Mean seconds that a client waits between two questions."""
 PASSES = 2
+CONNECTIONS = 16
+"""Of the client that makes as many calls as it can."""
 NO_BOUNDS = {"BFSQL_MAX_NODES": "1000000000", "BFSQL_MAX_EDGES": "1000000000"}
 
 
@@ -38,7 +58,7 @@ async def report(graph: Path, hub: str, few: Sequence[str]) -> None:
     print(f"\n{CLIENTS} clients over HTTP ask 1 hop      median   1 of 100 is slower   slowest")
     left = iter(few)
     late: dict[bool, float] = {}
-    with _server(graph) as url:
+    with _server(graph) as (url, _):
         await _crowd(url, [next(left) for _ in range(CLIENTS)])  # warm-up: imports, statements
         for _ in range(PASSES):
             for with_hub in (False, True):
@@ -53,16 +73,112 @@ async def report(graph: Path, hub: str, few: Sequence[str]) -> None:
     print(f"{(late[True] - late[False]) * 1000:.0f} ms more, the better passes (goal: 100)")
 
 
+def main(arguments: list[str]) -> None:
+    """Print calls a second and memory of one process and of several workers."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("graphs", nargs="*", type=int, default=[10_000, 100_000], metavar="GRAPH")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--seconds", type=float, default=5, help="of each round")
+    parser.add_argument("--rounds", type=int, default=4, help="of each kind of server, in turns")
+    given = parser.parse_args(arguments)
+    print("nodes   answer     workers   calls/s   CPU ms a call   memory MB   times one process")
+    for nodes in given.graphs:
+        with TemporaryDirectory(prefix="bfsql-bench-") as folder:
+            graph = Path(folder) / "graph.db"
+            records = heavy_tailed(nodes, 10 * nodes, nodes // 10)
+            asyncio.run(sqlite_load(SqliteSettings(path=graph), records))
+            _measure(graph, nodes, given.workers, given.seconds, given.rounds)
+
+
+def _questions(nodes: int) -> dict[str, list[dict[str, Any]]]:
+    """Calls of `bfs_query` by the size of their answers."""
+    few = [name_of(number) for number in range(nodes // 2, nodes // 2 + 200)]
+    return {
+        "1 kB": [{"seeds": [one], "topology_only": True, "limit": 8} for one in few],
+        "9 kB": [{"seeds": [o], "topology_only": True, "max_hops": 2, "limit": 75} for o in few],
+        "70 kB": [{"seeds": [HUB], "topology_only": True, "limit": 320}],
+    }
+
+
+def _measure(graph: Path, nodes: int, workers: int, seconds: float, rounds: int) -> None:
+    calls = graph.with_suffix(".json")
+    numbers = (1, workers)
+    with (
+        _server(graph, "--stateless") as one,
+        _server(graph, "--stateless", "--workers", str(workers)) as several,
+    ):
+        for size, questions in _questions(nodes).items():
+            calls.write_text(json.dumps(questions))
+            rates: dict[int, list[float]] = {number: [] for number in numbers}
+            costs: dict[int, list[float]] = {number: [] for number in numbers}
+            for turn in range(rounds + 1):
+                for number, (url, pid) in zip(numbers, (one, several), strict=True):
+                    before = _processor(pid)
+                    command = [sys.executable, __file__, url, str(seconds), str(calls)]
+                    made = int(subprocess.run(command, check=True, capture_output=True).stdout)
+                    if turn:  # the first fills the caches
+                        rates[number].append(made / seconds)
+                        costs[number].append(1000 * (_processor(pid) - before) / made)
+            for number, (_, pid) in zip(numbers, (one, several), strict=True):
+                rate, cost = statistics.median(rates[number]), statistics.median(costs[number])
+                ratio = rate / statistics.median(rates[1])
+                memory = sum(each.memory_full_info().pss for each in _tree(pid)) / 1e6
+                figures = f"{rate:10.0f}{cost:16.2f}{memory:12.0f}{ratio:20.2f}"
+                print(f"{nodes:<8}{size:10}{number:8}{figures}", flush=True)
+
+
+def _tree(pid: int) -> list[psutil.Process]:
+    return [psutil.Process(pid), *psutil.Process(pid).children()]
+
+
+def _processor(pid: int) -> float:
+    """Seconds of processor time of a server and its workers."""
+    return sum(each.cpu_times().user + each.cpu_times().system for each in _tree(pid))
+
+
+async def _as_many_as_possible(url: str, seconds: float, questions: Sequence[Any]) -> int:
+    """Make calls without a pause, each connection one after the other; return how many."""
+    host, port = url.split("/")[2].split(":")
+    requests = []
+    for arguments in questions:
+        body, headers = tool_call("bfs_query", arguments, "benchmark")
+        lines = [f"{name}: {value}" for name, value in headers.items()]
+        head = ["POST /mcp HTTP/1.1", f"Host: {host}:{port}", f"Content-Length: {len(body)}"]
+        requests.append("\r\n".join([*head, *lines, "", body]).encode())
+    end, made = time.perf_counter() + seconds, 0
+
+    async def connection(number: int) -> None:
+        nonlocal made
+        reader, writer = await asyncio.open_connection(host, int(port), limit=10_000_000)
+        for request in itertools.islice(itertools.cycle(requests), number, None):
+            if time.perf_counter() > end:
+                break
+            writer.write(request)
+            head = await reader.readuntil(b"\r\n\r\n")
+            assert head.startswith(b"HTTP/1.1 200"), head
+            _, _, length = head.lower().partition(b"content-length:")
+            if length:
+                await reader.readexactly(int(length.split()[0]))
+            else:
+                await reader.readuntil(b"\r\n0\r\n\r\n")
+            made += 1
+        writer.close()
+
+    await asyncio.gather(*(connection(number) for number in range(CONNECTIONS)))
+    return made
+
+
 @contextmanager
-def _server(graph: Path) -> Iterator[str]:
-    """The URL of `bfsql serve` over HTTP."""
-    command = [sys.executable, "-m", "bfsql", "serve", "--path", str(graph)]
-    command += ["--transport", "http", "--port", "0"]
+def _server(graph: Path, *options: str) -> Iterator[tuple[str, int]]:
+    """The URL of `bfsql serve` over HTTP, and its process."""
+    command = [sys.executable, "-m", "bfsql", "serve", "--path", str(graph), *options]
+    command += ["--transport", "http", "--port", "0", "--max-calls-per-client", "64"]
     environment = os.environ | NO_BOUNDS
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as server:
         assert server.stderr
         try:
-            yield next(word for word in server.stderr.readline().split() if "://" in word)
+            url = next(word for word in server.stderr.readline().split() if "://" in word)
+            yield url, server.pid
         finally:
             server.terminate()
 
@@ -116,4 +232,8 @@ async def _again_and_again(url: str, seed: str) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(_again_and_again(sys.argv[1], sys.argv[2]))
+    if sys.argv[3:]:
+        asked = json.loads(Path(sys.argv[3]).read_text())
+        print(asyncio.run(_as_many_as_possible(sys.argv[1], float(sys.argv[2]), asked)))
+    else:
+        asyncio.run(_again_and_again(sys.argv[1], sys.argv[2]))

@@ -10,6 +10,7 @@ columns by hand and, with `--old`, with another commit.
 them, `recall` searches for misspelt names, and `hostile` makes the most expensive calls; each has
 its own options (`--help` after its name).
 `few` asks for ten of ten million entities in the embedded store, and what lies two steps from them.
+`crowd` counts the calls a second that one process and several workers answer.
 `forms` counts the characters of answers in JSON and in lines. `explore` measures the page of
 `bfsql explore` in Chromium.
 """
@@ -21,12 +22,17 @@ import asyncio
 import sys
 from contextlib import ExitStack
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bfsql.interpreter import rare_collections
 from bfsql_test_support.servers.process import interrupt_on_signals
 
+_WITH_OPTIONS = {"few": "few_of_many"} | {
+    name: name for name in ("crowd", "hostile", "peers", "recall")
+}
+"""Modules with a `main` that reads the arguments after the name."""
 STORES = ("embedded", "postgres", "neo4j", "gremlin", "sparql")
 
 
@@ -48,26 +54,12 @@ def main() -> None:
         from outside import command as outside
 
         outside.main(sys.argv[2:])
-    elif sys.argv[1:2] == ["recall"]:
-        import recall
-
-        recall.main(sys.argv[2:])
-    elif sys.argv[1:2] == ["hostile"]:
-        import hostile
-
-        hostile.main(sys.argv[2:])
-    elif sys.argv[1:2] == ["few"]:
-        import few_of_many
-
-        few_of_many.main(sys.argv[2:])
+    elif module := _WITH_OPTIONS.get("".join(sys.argv[1:2])):
+        import_module(module).main(sys.argv[2:])
     elif sys.argv[1:2] == ["forms"]:
         import forms
 
         forms.report()
-    elif sys.argv[1:2] == ["peers"]:
-        import peers
-
-        peers.main(sys.argv[2:])
     elif sys.argv[1:2] == ["explore"]:
         import explore
 

@@ -92,3 +92,16 @@ def test_the_metrics_of_the_page_are_those_of_the_server() -> None:
     page = (ROOT / "docs/how-to/operate.md").read_text("utf-8")
     for name in set(re.findall(r"`(bfsql_[a-z_]+)`", page)):
         assert f'"{name.removesuffix("_total")}"' in code, name
+
+
+def test_the_files_for_many_people_have_options_that_there_are(serve: set[str]) -> None:
+    files = [
+        f"for-200-people/{name}.yaml" for name in ("kubernetes", "ingress-sessions", "ingress")
+    ]
+    kinds = {one["kind"]: one["spec"] for file in files for one in documents(file)}
+    template = kinds["Deployment"]["template"]
+    [container] = template["spec"]["containers"]
+    assert names(container["args"]) <= serve
+    for kind in ("Deployment", "PodDisruptionBudget"):
+        assert kinds[kind]["selector"]["matchLabels"] == template["metadata"]["labels"]
+    assert kinds["HorizontalPodAutoscaler"]["minReplicas"] == 2

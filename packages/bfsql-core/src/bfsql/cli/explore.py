@@ -16,6 +16,7 @@ from bfsql.settings import Level
 _OF_OTHER_SERVERS = (
     *("transport", "rest", "answer_format", "instructions", "stateless"),
     *("structured_content", "apps", "explorer", "max_sessions", "session_timeout"),
+    "workers",
 )
 """Settings that this server ignores if they are in a file or the environment."""
 
@@ -59,4 +60,7 @@ def _for_people(of: Configuration) -> Configuration:
     """A web server without the default token budget, which is for models."""
     budget = {"max_tokens": 0} if of.server.levels["max_tokens"] is Level.DEFAULT else {}
     # With the transport http, MCP would be served beside the web API.
-    return of.with_server(rest=True, transport="stdio", roles=(), **budget)
+    known = of.server.settings
+    # Whoever starts the page on this machine sees all; callers with tokens have their roles.
+    roles = known.roles if known.bearer_tokens or known.oauth_issuer else ()
+    return of.with_server(rest=True, transport="stdio", workers=1, roles=roles, **budget)

@@ -78,8 +78,17 @@ def serve(configuration: Configuration) -> None:
         if sys.stdin is not None and sys.stdin.isatty():
             check_graph(configuration)
             click.echo(waiting(sys.argv[1:]), err=True)
-    read = reader(configuration)
-    run(*server_parts(lambda: {name: _with_own_options(one) for name, one in read().items()}))
+    read_all = reader(configuration)
+
+    def read() -> dict[str, Configuration]:
+        return {name: _with_own_options(one) for name, one in read_all().items()}
+
+    if settings.workers == 1:
+        run(*server_parts(read))
+    else:
+        from bfsql.serving.processes import serve_workers
+
+        serve_workers(settings, read, lambda **own: run(*server_parts(read), **own))
 
 
 def server_parts(
@@ -92,7 +101,7 @@ def server_parts(
             all if none has.
     """
     from bfsql.abc.unavailable import UnavailableBackend
-    from bfsql.memory_account import MemoryAccount, default_of_all_calls
+    from bfsql.memory_account import MemoryAccount, default_of_a_call, default_of_all_calls
     from bfsql.serving.admin import observers_of
     from bfsql.serving.live import LiveConfiguration
     from bfsql.serving.metrics import Metrics
@@ -105,12 +114,19 @@ def server_parts(
         from bfsql.explore.record import Recorder
 
         recorders.append(Recorder(settings.record))
-    memory = settings.max_memory or default_of_all_calls()
+    memory = (settings.max_memory or default_of_all_calls()) // settings.workers
     account = MemoryAccount(memory) if several else None
     unavailable = UnavailableBackend(partial(CircuitOpen, None, 10.0))
 
     def live(one: Configuration) -> LiveConfiguration:
-        own = one.server.settings
+        own, count = one.server.settings, settings.workers
+        if count > 1:  # its part, as all of them are at the same store and machine
+            names = ("max_calls", "max_calls_per_client", "max_waiting", "calls_per_minute")
+            bounds = ((name, getattr(own, name)) for name in names)
+            parts = {name: bound and max(1, bound // count) for name, bound in bounds}
+            of_a_call = min(own.max_call_memory or default_of_a_call(), memory)
+            one = one.with_server(**parts, max_memory=memory, max_call_memory=of_a_call)
+            own = one.server.settings
         if several:  # its share, so that no graph takes what all need
             one = one.with_server(
                 max_calls=-(-own.max_calls // 2),
@@ -175,6 +191,13 @@ def check_options(server: Resolved[ServeSettings]) -> None:
     line are meant for this one.
     """
     settings, origins = server.settings, server.origins
+    keeps = not settings.serves_http or (settings.transport == "http" and not settings.stateless)
+    if settings.workers > 1 and (keeps or os.name == "nt"):
+        raise ConfigurationError(
+            "Several workers cannot serve stdio, nor keep sessions of MCP: the next request may "
+            "reach another process. Add --transport http --stateless, or --rest, or leave out "
+            "workers; on Windows, start several servers behind a proxy instead."
+        )
     if settings.rest and settings.transport == "stdio" and origins["transport"] != "default":
         raise ConfigurationError(
             "The web API (rest) is served only over HTTP, but the transport is set to stdio by "

@@ -26,6 +26,9 @@ from bfsql.tools.parameters import PARAMETERS
 
 log = logging.getLogger("bfsql")
 
+_RUN: Final = new_request_id()
+"""The run of the server, of which worker processes have that of their parent."""
+
 _FLAGS: Final = (
     os.O_RDWR
     | os.O_APPEND
@@ -49,7 +52,6 @@ class Recorder(Observer):
 
     def __init__(self, file: Path) -> None:
         self._file = file
-        self._run = new_request_id()
         self._may_log = OnceAMinute()
         self._missing = 0
         self._descriptor, self._inside_line = self._opened()
@@ -90,7 +92,7 @@ class Recorder(Observer):
                 {
                     "time": began.isoformat(timespec="milliseconds"),
                     "request_id": seen.request_id,
-                    "session": caller.session or f"{self._run} {caller.key}".rstrip(),
+                    "session": caller.session or f"{_RUN} {caller.key}".rstrip(),
                     "client": caller.client or CLIENT.get(),
                     "graph": GRAPH.get() or None,
                     "tool": seen.tool,

@@ -148,8 +148,10 @@ def _reserve() -> int | None:
         return None
 
 
-def bind(host: str, port: int) -> Listener:
+def bind(host: str, port: int, *, shared: bool = False) -> Listener:
     """Listen on a port of an interface of this machine; early clients wait in the socket's queue.
+
+    If it is `shared`, other processes may listen there, too, among whom Linux shares connections.
 
     Raises:
         ConfigurationError: The address is in use, not permitted, or not an address of this machine.
@@ -163,7 +165,7 @@ def bind(host: str, port: int) -> Listener:
         family, *_, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
-        listener = socket.create_server(address[:2], family=family, backlog=2048)
+        listener = socket.create_server(address[:2], family=family, backlog=2048, reuse_port=shared)
     except (OSError, UnicodeError) as error:
         known = _BIND_ERRORS.get(getattr(error, "errno", None) or 0)
         if isinstance(error, socket.gaierror):

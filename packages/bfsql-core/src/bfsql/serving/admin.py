@@ -20,7 +20,8 @@ import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
+from functools import partial
 from http import HTTPStatus
 from math import ceil
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -38,11 +39,9 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-    from bfsql.cache import Breaker
     from bfsql.observer import Observer
-    from bfsql.serving.connections import Connections
-    from bfsql.serving.draining import Server
-    from bfsql.serving.live import LiveGraph, OpenSessions
+    from bfsql.serving.draining import Server, WithoutSignals
+    from bfsql.serving.live import LiveGraph
     from bfsql.settings import ServeSettings
 
 _HUNG = "The event loop of the server does not run.\n"
@@ -152,23 +151,16 @@ class Health:
 
 
 def admin_application(
-    healths: Mapping[str, Health], measure: Callable[[str], MetricsText]
+    health: Callable[[str], Awaitable[Response]], measure: Callable[[str], MetricsText]
 ) -> ASGIApp:
     """The three paths as an ASGI application.
 
     Args:
-        healths: What `/livez` and `/readyz` answer from, by the names of the graphs.
+        health: Answers `/livez` and `/readyz`.
         measure: Returns the metrics for a header `Accept`, and their content type; it raises
             `ImportError` if the package for metrics is not installed.
     """
     from starlette.responses import PlainTextResponse, Response
-
-    async def measured(accept: str) -> Response:
-        try:
-            text, kind = await measure(accept)
-        except ImportError:
-            return PlainTextResponse(_WITHOUT_CLIENT, HTTPStatus.NOT_IMPLEMENTED)
-        return Response(text, headers={"Content-Type": kind})
 
     async def answer(scope: Scope) -> Response:
         if scope["method"] not in {"GET", "HEAD"}:
@@ -176,14 +168,14 @@ def admin_application(
             return PlainTextResponse("Only GET and HEAD are allowed.\n", status, allowed)
         accept = dict(scope["headers"]).get(b"accept", b"").decode("latin-1")
         match scope["path"]:
-            case "/livez" if all(health.alive for health in healths.values()):
-                return PlainTextResponse("ok\n")
-            case "/livez":
-                return PlainTextResponse(_HUNG, HTTPStatus.SERVICE_UNAVAILABLE)
-            case "/readyz":
-                return _readyz(healths)
+            case "/livez" | "/readyz" as path:
+                return await health(path)
             case "/metrics":
-                return await measured(accept)
+                try:
+                    text, kind = await measure(accept)
+                except ImportError:
+                    return PlainTextResponse(_WITHOUT_CLIENT, HTTPStatus.NOT_IMPLEMENTED)
+                return Response(text, headers={"Content-Type": kind})
         return PlainTextResponse(_LISTED, HTTPStatus.NOT_FOUND)
 
     async def application(scope: Scope, receive: Receive, send: Send) -> None:
@@ -195,10 +187,31 @@ def admin_application(
     return application
 
 
-def _readyz(healths: Mapping[str, Health]) -> Response:
-    """Ready if a graph can be asked: one of several that cannot is no reason to stop the others."""
-    from starlette.responses import Response
+def admin_server(app: ASGIApp, settings: ServeSettings) -> WithoutSignals:
+    """A server for the admin port."""
+    from bfsql.serving.connections import Connections
+    from bfsql.serving.draining import WithoutSignals
 
+    own = Connections(settings, of_admin_port=True)
+    return WithoutSignals(
+        app,
+        http=own.protocol,
+        backlog=own.backlog,
+        timeout_keep_alive=ceil(settings.idle_timeout),
+        proxy_headers=False,
+        lifespan="off",
+        timeout_graceful_shutdown=1,
+    )
+
+
+async def _health(healths: Mapping[str, Health], path: str) -> Response:
+    """Ready if a graph can be asked: one of several that cannot is no reason to stop the others."""
+    from starlette.responses import PlainTextResponse, Response
+
+    if path == "/livez" and all(health.alive for health in healths.values()):
+        return PlainTextResponse("ok\n")
+    if path == "/livez":
+        return PlainTextResponse(_HUNG, HTTPStatus.SERVICE_UNAVAILABLE)
     found = {name: (health.reasons(), health.age) for name, health in healths.items()}
     ready = any(not reasons for reasons, _ in found.values())
     ages = [age for _, age in found.values() if age is not None]
@@ -212,59 +225,49 @@ def _readyz(healths: Mapping[str, Health]) -> Response:
 def readings(lives: Sequence[LiveGraph], server: Server | None) -> Iterator[Reading]:
     """What the parts of a server report about their state; over stdio, there is no HTTP server."""
     calls = lives[0].calls
+    yield Reading("bfsql_workers", "Processes that answer calls.", 1)
     yield Reading("bfsql_draining", "Whether the server is shutting down.", calls.draining)
     yield Reading("bfsql_calls_running", "Calls in progress.", calls.under_way)
     for live in lives:
         own = {"graph": live.name} if live.name else {}
         for one in _of_graph(live):
             yield one._replace(labels={**one.labels, **own})
-    if server is not None:
-        yield from _of_connections(server.connections)
-        refused = "Requests refused by access checks and limits, by status."
-        yield from _by_label("bfsql_requests_refused", refused, "status", server.requests.refused)
+    if server is None:
+        return
+    now, limit, ended = server.connections.open, server.connections.limit, server.connections.ended
+    yield Reading("bfsql_connections", "Open connections.", now)
+    yield Reading("bfsql_connections_limit", "Limit of concurrent connections.", limit)
+    text = "Connections that the server refused or closed, by reason."
+    yield from _by_label("bfsql_connections_ended", text, "reason", ended)
+    text = "Requests refused by access checks and limits, by status."
+    yield from _by_label("bfsql_requests_refused", text, "status", server.requests.refused)
 
 
 def _of_graph(live: LiveGraph) -> Iterator[Reading]:
-    memory = live.current.memory
+    memory, breaker = live.current.memory, live.current.breaker
+    stale = "Whether the store holds a newer graph than the one that is served."
     yield Reading("bfsql_call_memory_bytes", "Memory used by the calls in progress.", memory.held)
     yield Reading("bfsql_call_memory_peak_bytes", "The peak of that memory.", memory.peak)
-    yield Reading(
-        "bfsql_graph_stale",
-        "Whether the store holds a newer graph than the one that is served.",
-        live.problem is not None,
-    )
+    yield Reading("bfsql_graph_stale", stale, live.problem is not None)
     if live.admission is not None:
-        yield Reading(
-            "bfsql_calls_waiting", "Calls that are waiting for their turn.", live.admission.waiting
-        )
-        refused = "Calls refused because there were too many, by reason."
-        yield from _by_label("bfsql_calls_refused", refused, "reason", live.admission.refused)
-    yield from _of_sessions(live.sessions)
-    if live.current.breaker is not None:
-        yield from _of_breaker(live.current.breaker)
-
-
-def _of_sessions(sessions: OpenSessions | None) -> Iterator[Reading]:
-    count, ends = (0, {}) if sessions is None else (len(sessions), sessions.ended)
+        waiting = live.admission.waiting
+        yield Reading("bfsql_calls_waiting", "Calls that are waiting for their turn.", waiting)
+        text = "Calls refused because there were too many, by reason."
+        yield from _by_label("bfsql_calls_refused", text, "reason", live.admission.refused)
+    count, ends = (
+        (len(live.sessions), live.sessions.ended) if live.sessions is not None else (0, {})
+    )
     yield Reading("bfsql_sessions", "Sessions of the 2025 protocol that are open.", count)
     by_reason = {reason: ends.get(reason, 0) for reason in ("client", "evicted", "expired")}
-    ended = "Sessions that ended, by reason."
-    yield from _by_label("bfsql_sessions_ended", ended, "reason", by_reason)
-
-
-def _of_breaker(breaker: Breaker) -> Iterator[Reading]:
-    states = "State of the store's circuit breaker: 1 for the current state."
-    for state in ("closed", "open", "half-open"):
-        yield Reading("bfsql_breaker", states, breaker.state == state, {"state": state})
-    failures = "Consecutive calls and probes that the store did not answer."
-    yield Reading("bfsql_breaker_failures", failures, breaker.failures)
-
-
-def _of_connections(connections: Connections) -> Iterator[Reading]:
-    yield Reading("bfsql_connections", "Open connections.", connections.open)
-    yield Reading("bfsql_connections_limit", "Limit of concurrent connections.", connections.limit)
-    ended = "Connections that the server refused or closed, by reason."
-    yield from _by_label("bfsql_connections_ended", ended, "reason", connections.ended)
+    yield from _by_label(
+        "bfsql_sessions_ended", "Sessions that ended, by reason.", "reason", by_reason
+    )
+    if breaker is not None:
+        text = "State of the store's circuit breaker: 1 for the current state."
+        for state in ("closed", "open", "half-open"):
+            yield Reading("bfsql_breaker", text, breaker.state == state, {"state": state})
+        text = "Consecutive calls and probes that the store did not answer."
+        yield Reading("bfsql_breaker_failures", text, breaker.failures)
 
 
 def _by_label(name: str, text: str, label: str, counts: Mapping[Any, int]) -> Iterator[Reading]:
@@ -273,14 +276,14 @@ def _by_label(name: str, text: str, label: str, counts: Mapping[Any, int]) -> It
         yield Reading(name, text, count, {label: str(value)}, counts=True)
 
 
-@contextmanager
-def admin_listener(settings: ServeSettings) -> Iterator[socket.socket | None]:
+def admin_listener(settings: ServeSettings) -> AbstractContextManager[socket.socket | None]:
     """The socket of the admin port; None if there is none."""
     if settings.admin_port is None:
-        yield None
-        return
-    with bind(settings.admin_host, settings.admin_port) as listener:
-        yield listener
+        return nullcontext()
+    listener = bind(settings.admin_host, settings.admin_port)
+    sys.stderr.write(f"Health and metrics are at {url(listener, '')}\n")
+    sys.stderr.flush()
+    return listener
 
 
 @asynccontextmanager
@@ -291,9 +294,6 @@ async def serving_admin(
     if listener is None:
         yield
         return
-    from bfsql.serving.connections import Connections
-    from bfsql.serving.draining import WithoutSignals
-
     loop, healths = asyncio.get_running_loop(), {live.name: Health(live) for live in lives}
     observers, settings = lives[0].current.observers.all, lives[0].settings
     metrics = next((one for one in observers if isinstance(one, Metrics)), Metrics())
@@ -304,16 +304,7 @@ async def serving_admin(
     def measure(accept: str) -> MetricsText:
         return asyncio.wrap_future(asyncio.run_coroutine_threadsafe(measured(accept), loop))
 
-    own = Connections(settings, of_admin_port=True)
-    server = WithoutSignals(
-        admin_application(healths, measure),
-        http=own.protocol,
-        backlog=own.backlog,
-        timeout_keep_alive=ceil(settings.idle_timeout),
-        proxy_headers=False,
-        lifespan="off",
-        timeout_graceful_shutdown=1,
-    )
+    server = admin_server(admin_application(partial(_health, healths), measure), settings)
     thread = threading.Thread(
         target=lambda: asyncio.run(server.serve(sockets=[listener])), name="admin", daemon=True
     )
@@ -322,8 +313,6 @@ async def serving_admin(
         for name, health in healths.items()
     ]
     thread.start()
-    sys.stderr.write(f"Health and metrics are at {url(listener, '')}\n")
-    sys.stderr.flush()
     try:
         yield
     finally:

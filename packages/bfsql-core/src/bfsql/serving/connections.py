@@ -122,8 +122,8 @@ class Connections:
     """Refused connections that stay open at once, so that their clients can read the refusal."""
 
     def __init__(self, settings: ServeSettings, *, of_admin_port: bool = False) -> None:
-        wanted = settings.max_connections
-        self.limit = self.max_of_admin_port if of_admin_port else most_connections(wanted)
+        own = max(1, most_connections(settings.max_connections) // settings.workers)
+        self.limit = self.max_of_admin_port if of_admin_port else own
         self._limit_is = "that of the admin port" if of_admin_port else "max_connections"
         self.ended = Counter(refused=0, evicted=0, timed_out=0, unread=0)
         self._settings = settings

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import accumulate
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bfsql import call
@@ -127,35 +128,26 @@ class Metrics(Observer):
                 yield counter
 
 
-@dataclass(frozen=True, eq=False)
-class _Collector:
-    """A collector for prometheus-client's registry."""
-
-    metrics: Metrics
-    readings: Sequence[Reading]
-
-    def collect(self) -> Iterator[Metric]:
-        from prometheus_client.core import InfoMetricFamily
-
-        yield InfoMetricFamily("bfsql", "The server.", value={"version": __version__})
-        yield from self.metrics.families()
-        yield from _families(self.readings)
-
-
 def exposition(metrics: Metrics, readings: Iterable[Reading], accept: str) -> tuple[bytes, str]:
     """The metrics as text for a header `Accept`, and its content type.
 
     Raises:
         ImportError: prometheus-client is not installed.
     """
-    from prometheus_client import CollectorRegistry, ProcessCollector
+    from prometheus_client import ProcessCollector
+    from prometheus_client.core import InfoMetricFamily
+
+    info = InfoMetricFamily("bfsql", "The server.", value={"version": __version__})
+    process = ProcessCollector(registry=None).collect()
+    return text_of([info, *metrics.families(), *_families(readings), *process], accept)
+
+
+def text_of(families: Iterable[Metric], accept: str) -> tuple[bytes, str]:
+    """Metrics as text for a header `Accept`, and its content type."""
     from prometheus_client.exposition import choose_encoder
 
-    registry = CollectorRegistry()
-    registry.register(_Collector(metrics, tuple(readings)))
-    ProcessCollector(registry=registry)
     encoder, content_type = choose_encoder(accept)
-    return encoder(registry), content_type
+    return encoder(SimpleNamespace(collect=lambda: families)), content_type
 
 
 def _families(readings: Iterable[Reading]) -> Iterable[Metric]:

@@ -12,13 +12,15 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import signal
+import socket
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, contextmanager, nullcontext, suppress
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 from bfsql.interpreter import frozen_modules, rare_collections, short_switches
 from bfsql.serving.address import bind, check_exposure, url
@@ -31,11 +33,21 @@ from bfsql.serving.watchdog import watched_loop
 from bfsql.settings import ServeSettings
 
 
+class Worker(NamedTuple):
+    """What a worker has from its parent: a pipe that ends with it, and signals that came early."""
+
+    listen: Callable[[], socket.socket]
+    admin: socket.socket | None
+    lifeline: int
+    early: list[int]
+
+
 async def serve_http(
     graphs: Mapping[str, LiveConfiguration],
     settings: ServeSettings,
     configure: Callable[[], Mapping[str, LiveConfiguration]] | None = None,
     on_listening: Callable[[str], None] | None = None,
+    worker: Worker | None = None,
     **of_page: Any,
 ) -> None:
     """Serve graphs over HTTP until the operator stops the server.
@@ -49,13 +61,15 @@ async def serve_http(
         configure: Reloads the configuration, and returns that of the graphs to reopen; None reopens
             all with the same one.
         on_listening: Called with the URL once the server listens.
+        worker: What this process has from its parent, if it is one of several.
         **of_page: Further arguments of the page's `application`.
     """
     log_to_stderr(settings)
-    check_exposure(settings)
+    if worker is None:
+        check_exposure(settings)
     with (
-        bind(settings.host, settings.port) as listener,
-        admin_listener(settings) as admin,
+        worker.listen() if worker else bind(settings.host, settings.port) as listener,
+        nullcontext(worker.admin) if worker else admin_listener(settings) as admin,
         ExitStack() as until_closed,  # signals are handled until the graph is closed
     ):
         ahead = (*modules(settings), "bfsql.serving.draining")
@@ -77,14 +91,15 @@ async def serve_http(
             first = next(iter(lives.values()))
             app = application(lives, settings, **of_page)
             server = Server(app, first)
-            until_closed.enter_context(handled_signals(first.calls, begin_reload))
+            until_closed.enter_context(handled_signals(first.calls, begin_reload, worker))
             async with serving_admin(admin, *lives.values(), public=server):
                 at = url(listener, "").replace("http", "https" if settings.tls_cert else "http")
                 texts = [import_module(one).GREETING.format(url=at) for one in modules(settings)]
                 if first.name:
                     texts = [f"BFS-QL answers at {at}/graphs, which lists: {', '.join(lives)}"]
-                sys.stderr.write("\n".join([*texts, ""]))
-                sys.stderr.flush()
+                if worker is None or on_listening is not None:
+                    sys.stderr.write("\n".join([*texts, ""]))
+                    sys.stderr.flush()
                 if on_listening is not None:
                     on_listening(f"{at}/")
                 await server.serve(sockets=[listener])
@@ -114,10 +129,13 @@ async def open_while_importing(
 
 
 @contextmanager
-def handled_signals(calls: Calls, reload: Callable[[], None] | None = None) -> Iterator[None]:
+def handled_signals(
+    calls: Calls, reload: Callable[[], None] | None = None, worker: Worker | None = None
+) -> Iterator[None]:
     """Stop the server on SIGINT and SIGTERM, and reload its configuration on SIGHUP.
 
-    The signals are handled in the running event loop; in a thread, none is.
+    The signals are handled in the running event loop; in a thread, none is. A worker may get one
+    twice, from its parent and as one of a group of processes; it ends at once with its lifeline.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -125,12 +143,17 @@ def handled_signals(calls: Calls, reload: Callable[[], None] | None = None) -> I
     loop = asyncio.get_running_loop()
     handlers: dict[int, Callable[[], object]]
     handlers = dict.fromkeys((signal.SIGINT, signal.SIGTERM), calls.stop)
+    if worker is not None:
+        handlers = dict.fromkeys(handlers, lambda: None if calls.draining else calls.stop())
+        loop.add_reader(worker.lifeline, os._exit, 1)
     if reload is not None and hasattr(signal, "SIGHUP"):  # Windows has none
         handlers[signal.SIGHUP] = reload
     before = {
         number: signal.signal(number, lambda got, _: loop.call_soon_threadsafe(handlers[got]))
         for number in handlers
     }
+    for got in worker.early if worker else ():
+        handlers[got]()
     try:
         yield
     finally:

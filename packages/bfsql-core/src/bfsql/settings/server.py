@@ -41,6 +41,7 @@ AT_START = (
     *("bearer_token", "bearer_tokens", "insecure", "max_request_bytes", "log_format"),
     *("max_connections", "read_timeout", "write_timeout", "idle_timeout", "tls_cert", "tls_key"),
     *("max_sessions", "session_timeout", "admin_host", "admin_port", "record", "apps"),
+    "workers",
 )
 """Settings that are read only when the server starts."""
 
@@ -104,6 +105,10 @@ class ServeSettings(BaseModel):
     """Serve without a token on an address that other machines can reach."""
     stateless: bool = False
     """Keep no sessions, over HTTP."""
+    workers: int = Field(default=1, ge=1, le=256)
+    """Number of processes that answer, over HTTP; above 1, MCP has to be stateless, and the bounds
+    of all calls are divided among them.
+    """
     max_sessions: int = Field(default=1_000, ge=1)
     """Maximum number of sessions, over HTTP; beyond it, the session that has been idle longest is
     replaced.

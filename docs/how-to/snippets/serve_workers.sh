@@ -1,0 +1,1 @@
+bfsql serve --path films.db --transport http --stateless --workers 2
