@@ -35,14 +35,8 @@ export function name(text, className = "name") {
   return h("bdi", { class: className, dir: "auto", title: text.length > 24 ? text : null }, text);
 }
 
-/**
- * A link to a state of the page (`#...`) or, only for http and https, to another site.
- * Any other address is shown as text.
- *
- * @param {string} address
- * @param {Record<string, any> | null} props
- * @param {...any} children
- */
+/** A link to a state of the page (`#...`) or, only for http and https, to another site. Any other address is shown as text. @param {string} address @param
+ * {Record<string, any> | null} props @param {...any} children */
 export function link(address, props, ...children) {
   if (address.startsWith("#")) {
     const element = h("a", props, ...children);

@@ -62,12 +62,8 @@ export class Graph {
     for (const node of this.#nodes.values()) if (node.name === node.id) node.name = name(node.id);
   }
 
-  /**
-   * Merge an answer of `bfs_query` or `intersect_subgraphs`.
-   *
-   * @param {{nodes?: any[], edges?: any[], seeds?: string[], measure?: string[]}} answer
-   * @param {{seeds?: boolean}} [how] Whether the answer's seeds are marked as such.
-   */
+  /** Merge an answer of `bfs_query` or `intersect_subgraphs`. @param {{nodes?: any[], edges?: any[], seeds?: string[], measure?: string[]}} answer @param {{seeds?:
+   * boolean}} [how] Whether the answer's seeds are marked as such. */
   add(answer, { seeds = true } = {}) {
     const marked = new Set(seeds ? answer.seeds ?? [] : []);
     const several = (answer.measure ?? []).length > 1;

@@ -1,10 +1,6 @@
 // @ts-check
-/**
- * The positions of nodes: a force layout (d3-force) that runs in slices between frames.
- *
- * The number of steps is fixed, and the start positions depend only on the graph, so that the same
- * graph has the same picture on fast and on slow machines.
- */
+/** The positions of nodes: a force layout (d3-force) that runs in slices between frames. The number of steps is fixed, and the start positions depend only on the
+ * graph, so that the same graph has the same picture on fast and on slow machines. */
 
 import { everyNth, pushApart } from "./forces.js";
 
@@ -12,10 +8,7 @@ const GOLDEN = Math.PI * (3 - Math.sqrt(5));
 
 /** How long the layout runs before it lets the page respond. */
 const SLICE_MS = 24;
-/**
- * The time between frames. Most layouts are finished by the first frame, so that nothing moves
- * afterwards; if drawing is slow, few frames leave time for the layout.
- */
+/** The time between frames. Most layouts are finished by the first frame, so that nothing moves afterwards; if drawing is slow, few frames leave time for the layout. */
 const FRAME_MS = 300;
 /** The number of nodes from which a tree of them saves time. */
 const LARGE = 1200;
@@ -24,16 +17,10 @@ const TREE_STEPS = 4;
 
 /** @typedef {{id: string, size: number, pinned?: boolean, x?: number, y?: number}} Body */
 
-/**
- * Lay out a graph.
- *
- * @param {Body[]} bodies Those with x and y start there, the others next to a neighbour.
- * @param {{source: string, target: string}[]} links
- * @param {{onStep: (at: Map<string, Body>, done: boolean) => void, warm?: boolean, still?: boolean, distance?: number, apart?: number, aspect?: number}} how
- *   `warm` moves nodes that have a position only a little; `still` shows only the result; `aspect`
- *   is the width of the stage divided by its height; `apart` tells how strongly nodes repel others.
- * @returns {() => void} A function that stops the layout.
- */
+/** Lay out a graph. @param {Body[]} bodies Those with x and y start there, the others next to a neighbour. @param {{source: string, target: string}[]} links @param
+ * {{onStep: (at: Map<string, Body>, done: boolean) => void, warm?: boolean, still?: boolean, distance?: number, apart?: number, aspect?: number}} how `warm` moves
+ * nodes that have a position only a little; `still` shows only the result; `aspect` is the width of the stage divided by its height; `apart` tells how strongly nodes
+ * repel others. @returns {() => void} A function that stops the layout. */
 export function layout(bodies, links, { onStep, warm = false, still = false, distance = 90, apart = 1, aspect = 1 }) {
   const d3 = /** @type {any} */ (globalThis).d3;
   const at = new Map(bodies.map((body) => [body.id, body]));
@@ -91,14 +78,8 @@ function pause() {
   return new Promise((resolve) => setTimeout(resolve));
 }
 
-/**
- * Set start positions: next to the first neighbour that has one, on a spiral around it.
- *
- * @param {Body[]} bodies
- * @param {{source: string, target: string}[]} links
- * @param {Map<string, Body>} at
- * @param {number} distance
- */
+/** Set start positions: next to the first neighbour that has one, on a spiral around it. @param {Body[]} bodies @param {{source: string, target: string}[]} links
+ * @param {Map<string, Body>} at @param {number} distance */
 function place(bodies, links, at, distance) {
   /** @type {Map<string, string[]>} */
   const beside = new Map();

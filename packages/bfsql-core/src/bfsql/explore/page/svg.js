@@ -1,7 +1,5 @@
 // @ts-check
-/**
- * The picture as an SVG file, with background, labels, arrows and legend.
- */
+/** The picture as an SVG file, with background, labels, arrows and legend. */
 
 import { visible, xml } from "./formats.js";
 import { Taken } from "./overlay.js";
@@ -27,10 +25,7 @@ const PREDICATE = { size: 10, row: 11 };
 /** The width of a letter, relative to the font size. */
 const LETTER = 0.58;
 
-/**
- * @param {Drawn} drawn
- * @returns {{text: string, width: number, height: number}}
- */
+/** @param {Drawn} drawn @returns {{text: string, width: number, height: number}} */
 export function asSvg(drawn) {
   const { width, height, places } = scaled(drawn);
   const columns = Math.max(1, Math.floor((width - 2 * 20) / LEGEND.column));
@@ -199,15 +194,8 @@ function titleOf({ id, name, type }) {
   return name === id ? `${id} (${type})` : `${name} (${type}, ${id})`;
 }
 
-/**
- * A full node is solid, a stub is pale, a seed has a ring.
- *
- * @param {number} size
- * @param {string} shape
- * @param {string} colour
- * @param {Drawn["theme"]} theme
- * @param {{full?: boolean, seed?: boolean}} kind
- */
+/** A full node is solid, a stub is pale, a seed has a ring. @param {number} size @param {string} shape @param {string} colour @param {Drawn["theme"]} theme @param
+ * {{full?: boolean, seed?: boolean}} kind */
 function mark(size, shape, colour, theme, { full = true, seed = false }) {
   const inside = `fill="${colour}" fill-opacity="${full ? 1 : 0.25}" stroke="${colour}" stroke-width="1.5"`;
   const ring = `fill="none" stroke="${theme.text}" stroke-width="2"`;

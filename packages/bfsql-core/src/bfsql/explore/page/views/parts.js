@@ -74,13 +74,7 @@ export function cost(calls) {
   return `${plural(calls.length, "call")} · ${count(sum("bytes"))} bytes · about ${count(sum("tokens"))} tokens · ${count(Math.round(sum("ms")))} ms`;
 }
 
-/**
- * A type in the legend, which shows and hides its nodes.
- *
- * @param {string} type
- * @param {number} n The number of its nodes.
- * @param {import("../state.js").State} state
- */
+/** A type in the legend, which shows and hides its nodes. @param {string} type @param {number} n The number of its nodes. @param {import("../state.js").State} state */
 export function legendButton(type, n, state) {
   const off = state.hide.includes(type);
   const hide = off ? state.hide.filter((/** @type {string} */ t) => t !== type) : [...state.hide, type];
