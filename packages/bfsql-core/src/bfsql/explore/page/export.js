@@ -95,13 +95,8 @@ export function svg({ title, graph, picture }) {
     return node && !hidden.has(node.type) ? [{ ...node, x: drawn.x, y: drawn.y, size: drawn.size }] : [];
   });
   const types = (graph?.typeCounts() ?? []).filter(([type]) => !hidden.has(type));
-  return asSvg({
-    title,
-    nodes,
-    edges: graph?.edges ?? [],
-    legend: types.map(([label, count]) => ({ label, count, ...markOf(label) })),
-    theme: { background: colour("picture", "#ffffff"), text: colour("text", "#222222"), muted: colour("muted", "#666666"), edge: colour("line", "#888888") },
-  });
+  const theme = { background: colour("picture", "#ffffff"), text: colour("text", "#222222"), muted: colour("muted", "#666666"), edge: colour("line", "#888888") };
+  return asSvg({ title, nodes, edges: graph?.edges ?? [], legend: types.map(([label, count]) => ({ label, count, ...markOf(label) })), theme });
 }
 
 /** The SVG, rendered at twice its size. @param {Shown} now @returns {Promise<Blob>} */
@@ -113,13 +108,9 @@ async function png(now) {
     const image = new Image(width, height);
     image.src = address;
     await image.decode();
-    const canvas = document.createElement("canvas");
-    canvas.width = Math.round(width * scale);
-    canvas.height = Math.round(height * scale);
+    const canvas = h("canvas", { width: Math.round(width * scale), height: Math.round(height * scale) });
     canvas.getContext("2d")?.drawImage(image, 0, 0, canvas.width, canvas.height);
-    return await new Promise((resolve, reject) =>
-      canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("the browser gave no image"))), "image/png"),
-    );
+    return await new Promise((resolve, reject) => canvas.toBlob((/** @type {Blob | null} */ blob) => (blob ? resolve(blob) : reject(new Error("the browser gave no image"))), "image/png"));
   } finally {
     URL.revokeObjectURL(address);
   }

@@ -69,14 +69,10 @@ export function layout(bodies, links, { onStep, warm = false, still = false, dis
   return () => (stopped = true);
 }
 
-function nextFrame() {
-  return new Promise((resolve) => requestAnimationFrame(resolve));
-}
+const nextFrame = () => new Promise((resolve) => requestAnimationFrame(resolve));
 
 /** Let the page respond to events that have arrived meanwhile. */
-function pause() {
-  return new Promise((resolve) => setTimeout(resolve));
-}
+const pause = () => new Promise((resolve) => setTimeout(resolve));
 
 /** Set start positions: next to the first neighbour that has one, on a spiral around it. @param {Body[]} bodies @param {{source: string, target: string}[]} links
  * @param {Map<string, Body>} at @param {number} distance */

@@ -14,12 +14,7 @@ const TONES = [["#000000", 1], ["#000000", 0.55], ["#ffffff", 0.6]];
 /** @type {Map<string, Mark>} */
 const marks = new Map();
 
-/** Assign marks to types in this order; types that have a mark keep it. @param {Iterable<string>} types */
-export function register(types) {
-  for (const type of types) markOf(type);
-}
-
-/** The mark of a type, which stays the same as long as the page is open. @param {string} type @returns {Mark} */
+/** The mark of a type, the next free one at its first use, which stays the same as long as the page is open. @param {string} type @returns {Mark} */
 export function markOf(type) {
   let mark = marks.get(type);
   if (!mark) {
