@@ -74,7 +74,12 @@ export function tokensOf(bytes) {
 
 /** Read a document of the web API. @param {string} path Relative to the page, without a slash in front. @param {AbortSignal} [signal] @returns {Promise<any>} @throws {ApiError} As for `call`. */
 export async function read(path, signal) {
-  return parsed(await body(await request(path, { signal })));
+  return parsed(await readText(path, signal));
+}
+
+/** Read a file of the page, as `read` a document. @param {string} path @param {AbortSignal} [signal] */
+export async function readText(path, signal) {
+  return body(await request(path, { signal }));
 }
 
 /** The names of entities by id; entities without a name are left out. @param {Iterable<string>} ids @param {AbortSignal} [signal] @returns {Promise<Map<string, string>>}

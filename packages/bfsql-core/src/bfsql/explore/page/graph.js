@@ -76,7 +76,7 @@ export class Graph {
     const metadata = node.metadata ?? known?.metadata ?? {};
     this.#nodes.set(node.id, {
       id: node.id,
-      name: nameIn(metadata) ?? known?.name ?? node.id,
+      name: nameIn(metadata) ?? known?.name ?? node.name ?? node.id,
       type: node.entity_type,
       full: node.metadata !== undefined || (known?.full ?? false),
       seed: seed || (known?.seed ?? false),
