@@ -26,7 +26,7 @@ export function layout(bodies, links, { onStep, warm = false, still = false, dis
   const at = new Map(bodies.map((body) => [body.id, body]));
   place(bodies, links, at, distance);
   const large = bodies.length > LARGE;
-  const steps = large ? 140 : warm ? 120 : 260;
+  const steps = large ? 100 : warm ? 120 : 260;
   const joined = new Set(links.flatMap(({ source, target }) => [source, target]));
   // Nodes without links would drift away.
   const toMiddle = (/** @type {number} */ part) => (/** @type {Body} */ body) => (joined.has(body.id) ? 0.05 : 0.22) * part;
@@ -38,7 +38,7 @@ export function layout(bodies, links, { onStep, warm = false, still = false, dis
     .alphaDecay(1 - 0.001 ** (1 / steps))
     .velocityDecay(0.45)
     .force("link", d3.forceLink(links.map((link) => ({ ...link }))).id((/** @type {Body} */ b) => b.id).distance(distance))
-    .force("charge", large ? everyNth(d3.forceManyBody().strength(-60).theta(1.2).distanceMax(distance * 8), TREE_STEPS) : pushApart({ strength: 5 * distance * apart, reach: distance * 8, gap: 9 }))
+    .force("charge", large ? everyNth(d3.forceManyBody().strength(-60).theta(1.6).distanceMax(distance * 8), TREE_STEPS) : pushApart({ strength: 5 * distance * apart, reach: distance * 8, gap: 9 }))
     .force("x", d3.forceX().strength(toMiddle(1 / pull)))
     .force("y", d3.forceY().strength(toMiddle(pull)));
   let left = steps;
