@@ -51,7 +51,7 @@ function panes(kind) {
   if (kind === "entity") return views.entity(made.answer);
   if (kind === "ranking") return views.ranking(made.answer, graph, onPick);
   if (kind === "walks") return views.walkTable(made.answer.walks.slice(0, MOST_DRAWN), graph, onPick);
-  if (kind === "set" || kind === "groups") return [(kind === "groups" || graph.typeCounts().length > 1) && views.groups(made.answer), graph.size > 0 && views.nodeTable(graph, onPick)];
+  if (kind === "set" || kind === "groups") return [(kind === "groups" || graph.typeCounts().length > 1) && views.groups(made.answer), graph.size > 0 && views.nodeTable(graph, onPick, made.answer.left_out?.columns)];
 }
 
 function drawn() {
