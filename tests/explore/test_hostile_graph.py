@@ -132,6 +132,31 @@ async def test_no_text_of_a_graph_runs_in_the_views_of_the_whole(
         await harmless(visit, hostile)
 
 
+async def test_no_text_of_a_graph_runs_in_a_file_of_a_view(
+    browser: Any, visit: Visit, hostile: Served, tmp_path: Path
+) -> None:
+    page, file = visit.page, tmp_path / "saved.html"
+    for number, state in enumerate(
+        (
+            {"view": "walk", "seeds": ROOT, "limit": 1000, "details": "all"},
+            {"view": "entity", "id": ROOT},
+        )
+    ):
+        await visit.open(hostile.url, **state)
+        await page.get_by_text("Save as").click()
+        async with page.expect_download() as download:
+            await page.get_by_role("button", name="One HTML file").click()
+        await (await download.value).save_as(file)
+        async with visiting(browser) as opened:
+            opened.expect_incident("request to another machine: file:///.*saved.html$")
+            await opened.page.goto(file.as_uri())
+            await expect(opened.page.get_by_role("heading", level=1)).to_have_text(ROOT)
+            await expect(opened.page.locator("g.node")).to_have_count(0 if number else 300)
+            elements = "main :is(a, script, style, iframe, img, object, embed, form, base, meta)"
+            await expect(opened.page.locator(elements)).to_have_count(0)
+            assert opened.requests == [file.as_uri()]
+
+
 async def test_no_text_of_a_graph_runs_in_the_views_of_its_entity(
     visit: Visit, hostile: Served, texts: list[str]
 ) -> None:

@@ -125,7 +125,7 @@ async function png(now) {
 /** The card of the chat with the calls inside, which a browser opens without a server. In JSON without "<", no text of the graph is markup. @param {Shown} now */
 async function card({ graph, calls, title }) {
   const named = (/** @type {any} */ node) => (node.metadata ? node : { ...node, name: graph?.nameOf(node.id) });
-  const saved = calls.map(({ tool, arguments: given, answer, bytes }) => ({ tool, arguments: given, bytes, answer: answer.nodes ? { ...answer, nodes: answer.nodes.map(named) } : answer }));
+  const saved = calls.map(({ tool, arguments: given, answer, bytes }) => ({ tool, arguments: given, bytes, answer: tool === "describe_entity" ? answer : { ...answer, nodes: answer.nodes.map(named) } }));
   const json = JSON.stringify({ title, calls: saved }).replaceAll("<", "\\u003c");
   return file((await readText("assets/card.html")).replace("<main", () => `<script type="application/json" id="saved">${json}</script><main`), "text/html");
 }
