@@ -107,7 +107,7 @@ export function drawTexts(context, view, nodes, edges, colours) {
   context.textAlign = "center";
   context.font = `500 10.5px ${FONT}`;
   for (const n of shown) if (n.loops.length && !n.faded) drawLoop(context, n, taken, colours);
-  const seen = edges.filter(({ from, to }) => Math.max(from.x, to.x) > 0 && Math.min(from.x, to.x) < view.width && Math.max(from.y, to.y) > 0 && Math.min(from.y, to.y) < view.height);
+  const seen = edges.filter(({ from, to, labels }) => labels.length && Math.max(from.x, to.x) > 0 && Math.min(from.x, to.x) < view.width && Math.max(from.y, to.y) > 0 && Math.min(from.y, to.y) < view.height);
   if (seen.length <= MOST_LABELLED_EDGES) for (const edge of seen) drawPredicates(context, edge, taken, colours, seen.length <= FEW_EDGES);
 }
 

@@ -126,7 +126,7 @@ export function createPicture(container, { label, onClick, onDoubleClick, onEdge
     const lines = [];
     drawn.forEachEdge((/** @type {string} */ _, /** @type {any} */ { from, to, labels }) => {
       const [start, end] = [places.get(from), places.get(to)];
-      if (start && end && labels.length && !start.faded && !end.faded) lines.push({ from: start, to: end, labels });
+      if (start && end && !start.faded && !end.faded) lines.push({ from: start, to: end, labels });
     });
     drawTexts(texts, view, [...places.values()], lines, colours);
   }
