@@ -268,7 +268,8 @@ async def test_a_path_is_in_columns_to_which_nodes_move(
     await page.evaluate("import('/assets/shown.js').then(m => m.shown().picture.settled)")
     places, xs, ids = await page.evaluate(MOVES)
     assert (places > 1) == (motion == "no-preference")
-    columns = {x: {id for id, own in zip(ids, xs, strict=True) if own == x} for x in sorted(xs)}
+    at = [*zip(xs, ids, strict=True)]
+    columns = {x: {node for own, node in at if own == x} for x in sorted(xs)}
     assert [*columns.values()] == [{"hanks"}, {"mail", "sleepless"}, {"ryan"}]
 
 

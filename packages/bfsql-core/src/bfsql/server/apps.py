@@ -7,7 +7,7 @@ and an answer in lines has its document there, for clients that offer the extens
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence, Set
+from collections.abc import Awaitable, Callable, Sequence
 from functools import cache, partial
 from html import escape
 from importlib.resources import files
@@ -135,7 +135,7 @@ def drawn_document(tool: str, answer: Answer) -> Document | None:
     return document | ({"left_out": left_out} if left_out else {})
 
 
-def _with_only(keys: Set[str], record: Document) -> Document:
+def _with_only(keys: set[str], record: Document) -> Document:
     if (own := record.get("metadata")) is None:
         return record
     return record | {"metadata": {name: own[name] for name in own if name in keys}}
