@@ -44,7 +44,7 @@ AT_START = (
 
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/?#\s]+")
 _PAGE = re.compile(r"https?://[^/?#\s]+[^?#\s]*")
-_SOURCE = re.compile(r"https?://[^\s/?#{}@]+/(?:[^\s{}]|\{\w+\})+")
+_SOURCE = re.compile(r"https?://[^\s/?#{}@]+/(?:[^\s{}]|\{\w+\})+", re.ASCII)
 _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 
 

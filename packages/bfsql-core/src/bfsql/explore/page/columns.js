@@ -10,9 +10,10 @@ const MOST = 400;
 /** @param {import("./graph.js").Graph} graph @param {number} aspect The width of the stage divided by its height. @param {(node: import("./graph.js").Node) => boolean}
  * isStart @returns {Map<string, {x: number, y: number}> | null} Null if there are too many nodes, or no paths to all of them. */
 export function columnsOf(graph, aspect, isStart) {
+  if (graph.size > MOST) return null;
   const near = graph.neighbours();
   const steps = graph.steps(near, isStart);
-  if (steps.size < graph.size || graph.size > MOST) return null;
+  if (steps.size < graph.size) return null;
   /** @type {string[][]} */
   const columns = [];
   for (const [id, step] of steps) (columns[step] ??= []).push(id);
