@@ -180,11 +180,7 @@ def test_the_page_has_a_web_address(address):
         ServeSettings(explorer=address)
 
 
-@pytest.mark.parametrize(
-    "address",
-    ["https://a/b", "https://{host}/b", "https://a{b}.test/c", "ftp://a/{b}", "https://a/{b",
-     "https://a/{b c}", "javascript://a/{b}", "https://a@b/{c}"],
-)  # fmt: skip
+@pytest.mark.parametrize("address", ["https://a/b", "https://{b}/c", "ftp://a/{b}", "http://a/{b"])
 def test_fields_of_a_passage_stand_behind_the_host_of_its_source(address):
     with pytest.raises(ValueError, match="has fields of a passage in braces"):
         ServeSettings(source_url=address)
