@@ -37,6 +37,7 @@ OWN = (
 )  # fmt: skip
 """Texts that are special as addresses, JavaScript object keys, links, or text on this page."""
 
+ACTIVE = "main :is(a, script, style, iframe, img, object, embed, form, base, meta)"
 SHARE = 12 if THOROUGH else 60
 """Of so many naughty strings, one has its own view opened; all are in the views of the whole."""
 WALKS = 1 if THOROUGH else 4
@@ -132,6 +133,26 @@ async def test_no_text_of_a_graph_runs_in_the_views_of_the_whole(
         await harmless(visit, hostile)
 
 
+async def test_no_text_of_a_graph_runs_in_a_file_of_a_view(
+    browser: Any, visit: Visit, hostile: Served, tmp_path: Path
+) -> None:
+    page, file = visit.page, tmp_path / "saved.html"
+    walk = {"view": "walk", "seeds": ROOT, "limit": 1000}
+    for state, drawn in ((walk, 300), ({"view": "entity", "id": ROOT}, 0)):
+        await visit.open(hostile.url, **state)
+        await page.get_by_text("Save as").click()
+        async with page.expect_download() as download:
+            await page.get_by_role("button", name="One HTML file").click()
+        await (await download.value).save_as(file)
+        async with visiting(browser) as opened:
+            opened.expect_incident("request to another machine: file:///.*saved.html$")
+            await opened.page.goto(file.as_uri())
+            await expect(opened.page.get_by_role("heading", level=1)).to_have_text(ROOT)
+            await expect(opened.page.locator("g.node")).to_have_count(drawn)
+            await expect(opened.page.locator(ACTIVE)).to_have_count(0)
+            assert opened.requests == [file.as_uri()]
+
+
 async def test_no_text_of_a_graph_runs_in_the_views_of_its_entity(
     visit: Visit, hostile: Served, texts: list[str]
 ) -> None:
@@ -167,10 +188,7 @@ async def test_no_text_of_a_graph_runs_in_the_card(
                 for nth in range(0, min(await lines.count(), 60), 20):
                     await lines.nth(nth).evaluate("line => line.parentElement.open || line.click()")
                     await expect(host.card.locator(".relation[open] blockquote")).to_be_visible()
-                elements = (
-                    "main :is(a, script, style, iframe, img, object, embed, form, base, meta)"
-                )
-                await expect(host.card.locator(elements)).to_have_count(0)
+                await expect(host.card.locator(ACTIVE)).to_have_count(0)
                 handlers = (
                     "all => all.flatMap(e => e.getAttributeNames()).filter(n => /^on/.test(n))"
                 )

@@ -5,7 +5,7 @@ import io
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from xml.etree import ElementTree as ET
 
 import networkx as nx
@@ -39,6 +39,8 @@ EDGES = (
 EVIDENCE = (
     {"document_id": "interview", "text_span": "He was in Big.", "confidence": 0.9},
     {"document_id": "https://reviews.test/big", "section": "Cast", "text_span": "With Hanks."},
+    {"document_id": "..", "section": "x"},  # would lead elsewhere
+    {"document_id": "a/../b?c=d", "section": "{document_id}<$&>"},
 )
 CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("search_entities", {"query": "hanks"}),
@@ -89,7 +91,8 @@ async def served(
     recorded = folder / "calls.jsonl"
     lines = await recorded_lines(graph_db, CALLS, session="a")
     recorded.write_text("\n".join([*lines, lines[0][:40]]), encoding="utf-8")
-    with exploring(str(graph_db), "--replay", str(recorded)) as running:
+    source = ("--source-url", "https://sources.test/{document_id}?about={subject}#{section}")
+    with exploring(str(graph_db), "--replay", str(recorded), *source) as running:
         yield running
         assert not [line for line in running.log if "Traceback" in line]
 
@@ -180,6 +183,12 @@ async def test_an_entity_has_its_record_its_relations_and_the_passages_of_its_ev
     await expect(evidence.get_by_text("He was in Big.")).to_be_visible()
     await expect(evidence).to_contain_text("confidence 0.9")
     await expect(evidence.get_by_role("link", name="https://reviews.test/big")).to_be_visible()
+    sources = evidence.get_by_role("link", name="Open source")
+    hrefs = await sources.evaluate_all("all => all.map(link => link.getAttribute('href'))")
+    assert sorted(hrefs) == [
+        "https://sources.test/a%2F..%2Fb%3Fc%3Dd?about=hanks#%7Bdocument_id%7D%3C%24%26%3E",
+        "https://sources.test/https%3A%2F%2Freviews.test%2Fbig?about=hanks#Cast",
+    ]
     relations = page.get_by_role("region", name="Relations")
     await relations.get_by_text("acted in").click()
     await relations.get_by_role("link", name="Big").click()
@@ -234,6 +243,36 @@ async def test_a_view_is_saved_as_picture_table_graph_and_answer(
         arguments = {"seeds": ["hanks"], "max_hops": 1, "fields": ["name"], "limit": 300}
         answer = await opened.call("bfs_query", arguments)
     assert (await saved(page, "Answer (JSON)")).decode() == answer.text
+
+
+MOVES = """async () => {
+    const { shown } = await import("/assets/shown.js");
+    const { set } = await import("/assets/state.js");
+    const [before, seen] = [shown().graph, []];
+    let now = 0;
+    Date.now = () => (now += 20); // each frame is one of twelve, however slow the machine
+    const at = () => shown().picture.positions().map(({ x }) => Math.round(x));
+    set({ path: ["-ACTED_IN->", "<-ACTED_IN-"] });
+    while (shown().graph === before) await new Promise(requestAnimationFrame);
+    let settled = false;
+    shown().picture.settled.then(() => (settled = true));
+    while (!settled) seen.push(String(at())) && await new Promise(requestAnimationFrame);
+    return [new Set(seen).size, at(), shown().picture.positions().map(({ id }) => id)];
+}"""
+
+
+@pytest.mark.parametrize("motion", ["no-preference", "reduce"])
+async def test_a_path_is_in_columns_to_which_nodes_move(
+    visit: Visit, served: Served, motion: Literal["no-preference", "reduce"]
+) -> None:
+    await visit.page.emulate_media(reduced_motion=motion)
+    page = await visit.open(served.url, view="walk", seeds="hanks", path="-ACTED_IN->")
+    await page.evaluate("import('/assets/shown.js').then(m => m.shown().picture.settled)")
+    places, xs, ids = await page.evaluate(MOVES)
+    assert (places > 1) == (motion == "no-preference")
+    at = [*zip(xs, ids, strict=True)]
+    columns = {x: {node for own, node in at if own == x} for x in sorted(xs)}
+    assert [*columns.values()] == [{"hanks"}, {"mail", "sleepless"}, {"ryan"}]
 
 
 async def saved(page: Page, kind: str) -> bytes:

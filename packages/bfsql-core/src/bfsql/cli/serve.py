@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("bfsql")
 
 _OF_MCP: Sequence[str] = ("instructions", "stateless", "structured_content", "apps", "explorer")
-_OF_REST: Sequence[str] = ("cors_origins", "max_age")
+_OF_REST: Sequence[str] = ("cors_origins", "max_age", "source_url")
 _OF_HTTP: Sequence[str] = ("host", "port", "admin_port")
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gzip
 from functools import lru_cache
+from html import escape
 from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -62,6 +63,7 @@ _MEDIA_TYPES = {
 """By the ending of a file; others are not served."""
 
 _ROOT, _ASSETS = "/", "/assets/"
+_SOURCE_URL = b'name="source-url" content="'
 
 
 def application(
@@ -86,7 +88,8 @@ def application(
     name = graph.name if isinstance(graph, LiveGraph) else ""
     routes = ROUTES if replay is None else (*ROUTES, recorded_route(replay, name))
     api = rest.application(graph, settings, verifier, routes)
-    page = with_headers(require_known_names(Page(settings.oauth_issuer), settings, refusal))
+    files = Page(settings.source_url, settings.oauth_issuer)
+    page = with_headers(require_known_names(files, settings, refusal))
 
     async def both(scope: Scope, receive: Receive, send: Send) -> None:
         path = _path(scope) if scope["type"] == "http" else ""
@@ -97,9 +100,15 @@ def application(
 
 
 class Page:
-    """The page's files as an ASGI application."""
+    """The page's files as an ASGI application.
 
-    def __init__(self, issuers: tuple[str, ...] = ()) -> None:
+    Args:
+        source_url: Address of a passage's source, with its fields in braces.
+        issuers: URLs of OAuth issuers, which the page may connect to.
+    """
+
+    def __init__(self, source_url: str | None = None, issuers: tuple[str, ...] = ()) -> None:
+        self._source_url = escape(source_url or "").encode()
         servers = " ".join(["'self'", *map(server_of, issuers)])
         policy = POLICY.replace("connect-src 'self'", f"connect-src {servers}")
         self._headers = {**_HEADERS, "Content-Security-Policy": policy}
@@ -107,6 +116,8 @@ class Page:
         served = {name: path for name, path in files.items() if path.suffix in _MEDIA_TYPES}
         self._files = {_ASSETS + name: path for name, path in served.items()}
         self._files[_ROOT] = FILES / "index.html"
+        # The page saves it with an answer inside; at this address, the policy stops its script.
+        self._files[_ASSETS + "card.html"] = FILES.parent / "card" / "graph.html"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request for one of the files."""
@@ -127,7 +138,7 @@ class Page:
             ).response()
         file = self._files[path]
         compressed = "gzip" in request.headers.get("accept-encoding", "")
-        content = _content(file, file.stat().st_mtime_ns, compressed)
+        content = _content(file, file.stat().st_mtime_ns, compressed, self._source_url)
         headers = self._headers | ({"Content-Encoding": "gzip"} if compressed else {})
         # Always asked for again, so that a newer version of the server is a newer page.
         return Reply(content, _MEDIA_TYPES[file.suffix], headers).response(request, "no-cache")
@@ -140,7 +151,7 @@ def _path(scope: Scope) -> str:
 
 
 @lru_cache(maxsize=256)
-def _content(file: Path, changed: int, compressed: bool) -> bytes:  # noqa: ARG001, FBT001
-    """A file's bytes; it is read again when it has changed."""
-    content = file.read_bytes()
+def _content(file: Path, changed: int, compressed: bool, source: bytes) -> bytes:  # noqa: ARG001, FBT001
+    """A file's bytes, with the template of sources; it is read again when it has changed."""
+    content = file.read_bytes().replace(_SOURCE_URL, _SOURCE_URL + source)
     return gzip.compress(content, mtime=0) if compressed else content

@@ -6,6 +6,7 @@ and an answer in lines has its document there, for clients that offer the extens
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from functools import cache, partial
 from html import escape
@@ -38,7 +39,7 @@ ANSWER = "bfsql/answer"
 """The field of an answer's `_meta` with its document."""
 
 MOST_DRAWN = 300
-"""Most nodes, walks and values of a group in the document for the card."""
+"""Most nodes and walks in the document for the card."""
 
 _TOOLS = frozenset({"bfs_query", "intersect_subgraphs", "describe_entity"})
 _ADDRESS = 'name="explorer" content="'
@@ -100,9 +101,9 @@ def _card() -> str:
 def drawn_document(tool: str, answer: Answer) -> Document | None:
     """The document of an answer in lines, without what the card has no room for.
 
-    `left_out` has the numbers. Properties are for tables of nodes; beside a picture, walks and a
-    ranking the card shows names and numbers of passages. None for an answer in JSON, which the card
-    reads as it is, and of a tool without a picture.
+    `left_out` has the numbers. Properties are for tables of nodes, which have four columns; beside
+    a picture, walks and a ranking the card shows names and numbers of passages, and no summary.
+    None for an answer in JSON, which the card reads as it is, and of a tool without a picture.
     """
     if answer.is_json or tool not in _TOOLS:
         return None
@@ -116,22 +117,30 @@ def drawn_document(tool: str, answer: Answer) -> Document | None:
     edges = [e for e in document["edges"] if e["subject"] in ids and e["object"] in ids]
     if more := len(document["edges"]) - len(edges := edges[: 4 * MOST_DRAWN]):
         left_out["edges"] = more
-    document["edges"] = [_with_only("evidence_count", one) for one in edges]
+    document["edges"] = [_with_only({"evidence_count"}, one) for one in edges]
+    if "walks" in document:
+        document["walks"] = [{"nodes": row["nodes"]} for row in document["walks"]]
+    columns = {"name"}
     if facets := document.get("facets"):
         document["facets"] = {key: _drawn_facet(one) for key, one in facets.items()}
-    elif edges or document.keys() & {"walks", "shown_count"}:
-        document["nodes"] = [_with_only("name", one) for one in document["nodes"]]
+    if not facets and (edges or document.keys() & {"walks", "shown_count"}):
+        document.pop("schema_summary", None)
+    else:
+        uses = Counter(key for node in document["nodes"] for key in node.get("metadata", ()))
+        del uses["name"]
+        columns |= {key for key, _ in uses.most_common(4)}
+        if (more := len(uses) + 1 - len(columns)) > 0:
+            left_out["columns"] = more
+    document["nodes"] = [_with_only(columns, one) for one in document["nodes"]]
     return document | ({"left_out": left_out} if left_out else {})
 
 
-def _with_only(key: str, record: Document) -> Document:
+def _with_only(keys: set[str], record: Document) -> Document:
     if (own := record.get("metadata")) is None:
         return record
-    return record | {"metadata": {name: own[name] for name in own if name == key}}
+    return record | {"metadata": {name: own[name] for name in own if name in keys}}
 
 
-def _drawn_facet(facet: Document) -> Document:
+def _drawn_facet(facet: Document, most: int = 12) -> Document:
     values, others = facet["values"], facet.get("other_values", 0)
-    if (more := len(values) - MOST_DRAWN) <= 0:
-        return facet
-    return facet | {"values": values[:MOST_DRAWN], "other_values": others + more}
+    return {"values": values[:most], "other_values": others + max(0, len(values) - most)}

@@ -47,6 +47,7 @@ AT_START = (
 
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/?#\s]+")
 _PAGE = re.compile(r"https?://[^/?#\s]+[^?#\s]*")
+_SOURCE = re.compile(r"https?://[^\s/?#{}@]+/(?:[^\s{}]|\{\w+\})+", re.ASCII)
 _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 
 
@@ -196,6 +197,10 @@ class ServeSettings(BaseModel):
     """Offer hosts that show pictures in the chat (MCP Apps) a card beside an answer."""
     explorer: str | None = None
     """Address of the page of this graph, as https://host, to which the card has a link."""
+    source_url: str | None = None
+    """Address of the source of a passage, to which the page has a link; fields of the passage stand
+    in braces, as in https://host/documents/{document_id}.
+    """
     answer_format: AnswerFormat = "json"
     """json, or lines: the same facts as shorter text, without structured content; the web API
     always answers in JSON.
@@ -266,6 +271,17 @@ class ServeSettings(BaseModel):
         if value is not None and not _PAGE.fullmatch(value):
             raise ValueError(
                 "it has to be a web address without a query, as https://host or https://host/path/"
+            )
+        return value
+
+    @field_validator("source_url")
+    @classmethod
+    def _address_with_fields(cls, value: str | None) -> str | None:
+        # A field in the host would let whoever wrote the graph choose it.
+        if value is not None and not ("{" in value and _SOURCE.fullmatch(value)):
+            raise ValueError(
+                "the address of a source begins with http or https and a host, and has fields of a "
+                "passage in braces behind it, as https://host/documents/{document_id}"
             )
         return value
 

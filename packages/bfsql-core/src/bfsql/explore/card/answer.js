@@ -54,7 +54,7 @@ export function titleOf({ arguments: given, answer, answer: { seeds, name, id } 
   if (isEntity(answer)) return typeof name === "string" ? name : id;
   const texts = [given.seeds ?? []].flat();
   const names = seeds.map((/** @type {string} */ seed, /** @type {number} */ nth) => graph.node(seed)?.name ?? (texts.length === seeds.length ? texts[nth] : seed));
-  return names.slice(0, 3).join(", ") + (seeds.length > 3 ? ` and ${seeds.length - 3} more` : "") + (given.to?.length ? ` to ${[given.to].flat().join(", ")}` : "");
+  return names.slice(0, 3).join(", ") + (seeds.length > 3 ? ` and ${seeds.length - 3} more` : "") + (given.to?.length ? ` to ${[given.to].flat().map((/** @type {string} */ one) => graph.nameOf(one)).join(", ")}` : "");
 }
 
 /** How much there is, and how much of it is not drawn. @param {Made} made @param {Graph} graph */

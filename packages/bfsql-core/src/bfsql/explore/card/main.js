@@ -51,7 +51,7 @@ function panes(kind) {
   if (kind === "entity") return views.entity(made.answer);
   if (kind === "ranking") return views.ranking(made.answer, graph, onPick);
   if (kind === "walks") return views.walkTable(made.answer.walks.slice(0, MOST_DRAWN), graph, onPick);
-  if (kind === "set" || kind === "groups") return [(kind === "groups" || graph.typeCounts().length > 1) && views.groups(made.answer), graph.size > 0 && views.nodeTable(graph, onPick)];
+  if (kind === "set" || kind === "groups") return [(kind === "groups" || graph.typeCounts().length > 1) && views.groups(made.answer), graph.size > 0 && views.nodeTable(graph, onPick, made.answer.left_out?.columns)];
 }
 
 function drawn() {
@@ -93,6 +93,7 @@ async function read(edge, place) {
 
 /** The passages of an entity that state a relation, null if there are none; all numbers that they tell are shown. @param {string} id @param {Edge} wanted */
 async function passagesOf(id, wanted) {
+  if (!host.can.serverTools) return h("p", { class: "muted" }, "Passages are read from the server, which is not at hand here.");
   if (!evidence.has(id)) evidence.set(id, call("describe_entity", { id }));
   const { answer, error } = await /** @type {Promise<import("./host.js").Made>} */ (evidence.get(id));
   const of = (/** @type {Edge} */ edge) => (answer?.provenance?.items ?? []).filter((/** @type {Edge} */ { subject, predicate, object }) => subject === edge.subject && predicate === edge.predicate && object === edge.object);
@@ -137,7 +138,11 @@ function tell() {
 
 let input = /** @type {Record<string, any>} */ ({});
 const setTheme = (/** @type {any} */ context = {}) => (document.documentElement.style.colorScheme = Object.assign(host.context, context).theme ?? "");
-connect({
+const saved = JSON.parse(document.getElementById("saved")?.textContent ?? "null"); // in a file that the page saved
+if (saved) {
+  document.title = saved.title;
+  saved.calls.forEach((/** @type {any} */ one, /** @type {number} */ nth) => show({ ...one, error: "" }, nth > 0));
+} else connect({
   "ui/notifications/tool-input": (params) => (input = params.arguments ?? {}),
   "ui/notifications/tool-result": (result) => show(madeCall(host.context.toolInfo?.tool.name ?? ("id" in input ? "describe_entity" : "k" in input ? "intersect_subgraphs" : "bfs_query"), input, result)),
   "ui/notifications/tool-cancelled": ({ reason = "" }) => show(madeCall("", input, { isError: true, content: [{ type: "text", text: `The call was cancelled. ${reason}` }] })),

@@ -18,6 +18,8 @@ export function picture(onPick) {
   /** @type {{graph: Graph | null, at: Map<string, any>, chosen: string[]}} */
   let { graph, at, chosen } = { graph: null, at: new Map(), chosen: [] };
 
+  let stop = () => {};
+
   /** Lay out a graph; nodes that are in the picture move little. @param {Graph} next */
   function show(next) {
     if (next !== graph) at = new Map();
@@ -25,7 +27,8 @@ export function picture(onPick) {
     const part = Math.max(0.6, Math.min(1, Math.sqrt(60 / next.size)));
     const bodies = next.nodes.map(({ id, seed, full }) => ({ id, size: (seed ? 10 : full ? 6 : 5) * part, ...(at.has(id) && { x: at.get(id).x, y: at.get(id).y }) }));
     const links = next.edges.map(({ subject, object }) => ({ source: subject, target: object })).filter(({ source, target }) => source !== target);
-    layout(bodies, links, { still: true, warm: at.size > 0, aspect: element.clientWidth / element.clientHeight || 1, onStep: (places) => ((at = places), draw()) });
+    stop();
+    stop = layout(bodies, links, { still: true, warm: at.size > 0, aspect: element.clientWidth / element.clientHeight || 1, onStep: (places) => ((at = places), draw()) });
   }
 
   /** Fade all but some nodes and the lines among them; without any, nothing. @param {string[]} ids */
@@ -40,14 +43,15 @@ export function picture(onPick) {
       const [from, to] = [places.get(subject), places.get(object)];
       return from && to && h("line", { class: `edge ${tone(subject, object)}`, x1: from.x, y1: from.y, x2: to.x, y2: to.y });
     });
-    const marks = graph.nodes.map(({ id, type, full, seed }) => {
+    const nodes = graph.nodes.filter(({ id }) => places.has(id)); // others are being laid out
+    const marks = nodes.map(({ id, type, full, seed }) => {
       const { x, y, size } = places.get(id);
       const [shape, side] = [mark(type, full), size * 2.9]; // an outline fills 11 of its 16 units
       for (const [name, value] of Object.entries({ x: x - side / 2, y: y - side / 2, width: side, height: side })) shape.setAttribute(name, value);
       return h("g", { class: `node ${tone(id)}`, onclick: () => onPick(id) }, seed && h("circle", { class: "ring", cx: x, cy: y, r: size + 5 }), shape);
     });
     element.setAttribute("aria-label", `Picture of ${graph.size} nodes and ${graph.edges.length} relations, which are listed beside it`);
-    fill(element, lines, marks, labels(graph, places, chosen, width, height));
+    fill(element, lines, marks, labels(nodes, places, chosen, width, height));
   }
 
   new ResizeObserver(draw).observe(element);
@@ -62,12 +66,12 @@ function fitted(at, width, height) {
   return new Map([...at].map(([id, { x, y, size }]) => [id, { x: width / 2 + (x - (left + right) / 2) * scale, y: height / 2 + (y - (top + bottom) / 2) * scale, size }]));
 }
 
-/** Names where there is room; those of chosen nodes, or else of seeds, also where there is none. @param {Graph} graph @param {Map<string, any>} places @param {string[]} chosen @param {number} width @param {number} height */
-function labels(graph, places, chosen, width, height) {
+/** Names where there is room; those of chosen nodes, or else of seeds, also where there is none. @param {import("../page/graph.js").Node[]} nodes @param {Map<string, any>} places @param {string[]} chosen @param {number} width @param {number} height */
+function labels(nodes, places, chosen, width, height) {
   const taken = new Taken();
   for (const { x, y, size } of places.values()) taken.force([x - size, y - size, x + size, y + size]);
   const strong = (/** @type {any} */ { id, seed }) => (chosen.length ? chosen.includes(id) : seed);
-  const ranked = graph.nodes.filter((node) => !chosen.length || strong(node)).sort((a, b) => Number(strong(b)) - Number(strong(a)) || b.degree - a.degree);
+  const ranked = nodes.filter((node) => !chosen.length || strong(node)).sort((a, b) => Number(strong(b)) - Number(strong(a)) || b.degree - a.degree);
   if (pen) pen.font = NAME.font;
   return ranked.map((node) => {
     const { x, y, size } = places.get(node.id);

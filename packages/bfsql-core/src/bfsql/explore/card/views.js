@@ -6,7 +6,7 @@ import { mark, typeName } from "../page/views/parts.js";
 
 /** @typedef {import("../page/graph.js").Graph} Graph */
 
-const MOST = { columns: 4, bars: 12 };
+const MOST = { columns: 4, bars: 12 }; // as `server/apps.py` cuts answers
 const UNLISTED = new Set(["id", "entity_type", "notes", "edges", "provenance", "name", "at"]);
 
 /** @param {any} value @returns {string} */
@@ -26,12 +26,13 @@ function table(label, heads, rows) {
     h("tbody", null, rows.map((row) => h("tr", null, row.map((cell) => h("td", null, cell)))))));
 }
 
-/** The nodes with the properties that most of them have. @param {Graph} graph @param {(id: string) => void} onPick */
-export function nodeTable(graph, onPick) {
+/** The nodes with the properties that most of them have. @param {Graph} graph @param {(id: string) => void} onPick @param {number} [unlisted] Properties that the answer has left out. */
+export function nodeTable(graph, onPick, unlisted = 0) {
   const uses = /** @type {Map<string, number>} */ (new Map());
   for (const key of graph.nodes.flatMap(({ metadata }) => Object.keys(metadata))) if (key !== "name") uses.set(key, (uses.get(key) ?? 0) + 1);
   const keys = [...uses].sort((a, b) => b[1] - a[1]).slice(0, MOST.columns).map(([key]) => key);
-  return table("Nodes", ["name", ...keys, ...(uses.size > keys.length ? [`${uses.size - keys.length} more`] : [])], graph.nodes.map(({ id, metadata }) => [nodeLabel(graph, id, onPick), ...keys.map((key) => Object.hasOwn(metadata, key) && name(textOf(metadata[key])))]));
+  const more = uses.size - keys.length + unlisted;
+  return table("Nodes", ["name", ...keys, ...(more > 0 ? [`${more} more`] : [])], graph.nodes.map(({ id, metadata }) => [nodeLabel(graph, id, onPick), ...keys.map((key) => Object.hasOwn(metadata, key) && name(textOf(metadata[key])))]));
 }
 
 /** @param {{nodes: string[]}[]} walks @param {Graph} graph @param {(id: string) => void} onPick */
@@ -51,7 +52,7 @@ export function bars(title, items, unlisted = 0) {
 }
 
 /** Groups of the whole answer: its facets, otherwise its types and predicates. @param {any} answer */
-export function groups({ facets, schema_summary: { node_counts: types, edge_counts: predicates } }) {
+export function groups({ facets, schema_summary: { node_counts: types, edge_counts: predicates } = { node_counts: {}, edge_counts: {} } }) {
   const counts = [bars("Types", Object.entries(types).map(([type, n]) => [typeName(type), n])), Object.keys(predicates).length > 0 && bars("Relations", Object.entries(predicates).map(([key, n]) => [name(key), n]))];
   const groups = Object.entries(facets ?? {}).map(([key, { values, other_values: other = 0 }]) =>
     bars(key, values.slice(0, MOST.bars).map((/** @type {any} */ [value, n]) => [name(value || "(empty)"), n]), other + Math.max(0, values.length - MOST.bars)));

@@ -3,14 +3,13 @@
 
 /** A call that failed, with a message for the user. */
 export class ApiError extends Error {
-  /** @param {string} message @param {{status?: number, kind?: string, argument?: string, retryAfter?: number | null}} [about] */
-  constructor(message, { status = 0, kind = "", argument = "", retryAfter = null } = {}) {
+  /** @param {string} message @param {{status?: number, kind?: string, argument?: string}} [about] */
+  constructor(message, { status = 0, kind = "", argument = "" } = {}) {
     super(message);
     this.name = "ApiError";
     this.status = status;
     this.kind = kind;
     this.argument = argument;
-    this.retryAfter = retryAfter;
   }
 }
 
@@ -47,9 +46,7 @@ export function hasToken() {
 /** Call a tool. @param {string} tool @param {Record<string, any>} given Its arguments; those without a value are left out. @param {AbortSignal} [signal] @returns
  * {Promise<Call>} @throws {ApiError} The tool, the server or the connection to it failed. @throws {DOMException} `AbortError` if the signal ended the call. */
 export async function call(tool, given, signal) {
-  const args = Object.fromEntries(
-    Object.entries(given).filter(([, v]) => v !== null && v !== undefined && v !== "" && !(Array.isArray(v) && !v.length)),
-  );
+  const args = Object.fromEntries(Object.entries(given).filter(([, v]) => v !== null && v !== undefined && v !== "" && !(Array.isArray(v) && !v.length)));
   const begun = performance.now();
   const response = await post(`tools/${encodeURIComponent(tool)}`, args, signal);
   const content = await body(response);
@@ -77,7 +74,12 @@ export function tokensOf(bytes) {
 
 /** Read a document of the web API. @param {string} path Relative to the page, without a slash in front. @param {AbortSignal} [signal] @returns {Promise<any>} @throws {ApiError} As for `call`. */
 export async function read(path, signal) {
-  return parsed(await body(await request(path, { signal })));
+  return parsed(await readText(path, signal));
+}
+
+/** Read a file of the page, as `read` a document. @param {string} path @param {AbortSignal} [signal] */
+export async function readText(path, signal) {
+  return body(await request(path, { signal }));
 }
 
 /** The names of entities by id; entities without a name are left out. @param {Iterable<string>} ids @param {AbortSignal} [signal] @returns {Promise<Map<string, string>>}
@@ -176,22 +178,7 @@ function resultText(content, document) {
 
 /** @param {Response} response */
 async function problem(response) {
-  let detail = "";
-  let kind = "";
-  let argument = "";
-  try {
-    const document = await response.json();
-    detail = typeof document.detail === "string" ? document.detail : "";
-    kind = typeof document.kind === "string" ? document.kind : "";
-    argument = typeof document.argument === "string" ? document.argument : "";
-  } catch {
-    detail = "";
-  }
-  const seconds = Number(response.headers.get("Retry-After"));
-  return new ApiError(detail || `The server answered with status ${response.status}. Try again in a moment.`, {
-    status: response.status,
-    kind,
-    argument,
-    retryAfter: seconds > 0 ? seconds : null,
-  });
+  const document = await response.json().catch(() => null);
+  const [detail, kind, argument] = ["detail", "kind", "argument"].map((key) => (typeof document?.[key] === "string" ? document[key] : ""));
+  return new ApiError(detail || `The server answered with status ${response.status}. Try again in a moment.`, { status: response.status, kind, argument });
 }

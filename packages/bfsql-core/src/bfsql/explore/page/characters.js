@@ -23,10 +23,5 @@ export function replaceHidden(text, written) {
 
 /** Each UTF-16 code unit as a JSON escape. @param {string} character */
 export function jsonEscape(character) {
-  return Array.from({ length: character.length }, (_, at) => unit(character.charCodeAt(at))).join("");
-}
-
-/** @param {number} code */
-function unit(code) {
-  return `\\u${code.toString(16).padStart(4, "0")}`;
+  return character.split("").map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`).join("");
 }

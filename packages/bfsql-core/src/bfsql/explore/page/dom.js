@@ -8,9 +8,7 @@ const SVG_TAGS = new Set(["svg", "path", "circle", "rect", "line", "g", "text"])
  * are elements, texts, or lists of these. @param {string} tag @param {Record<string, any> | null} [props] @param {...any} children @returns {any} */
 export function h(tag, props = null, ...children) {
   /** @type {any} */
-  const element = SVG_TAGS.has(tag)
-    ? document.createElementNS(SVG, tag)
-    : document.createElement(tag);
+  const element = SVG_TAGS.has(tag) ? document.createElementNS(SVG, tag) : document.createElement(tag);
   for (const [name, value] of Object.entries(props ?? {})) {
     if (value === null || value === undefined || value === false) continue;
     if (typeof value === "function") element.addEventListener(name.replace(/^on/, ""), value);
@@ -19,7 +17,7 @@ export function h(tag, props = null, ...children) {
       throw new TypeError(`h() sets no ${name}; use element.style, or link()`);
     else element.setAttribute(name, value === true ? "" : String(value));
   }
-  element.append(...children.flat(Infinity).filter((c) => c !== null && c !== undefined && c !== false));
+  fill(element, ...children);
   return element;
 }
 
@@ -35,37 +33,24 @@ export function name(text, className = "name") {
   return h("bdi", { class: className, dir: "auto", title: text.length > 24 ? text : null }, text);
 }
 
-/**
- * A link to a state of the page (`#...`) or, only for http and https, to another site.
- * Any other address is shown as text.
- *
- * @param {string} address
- * @param {Record<string, any> | null} props
- * @param {...any} children
- */
+/** A link to a state of the page (`#...`) or, only for http and https, to another site. Any other address is shown as text. @param {string} address @param
+ * {Record<string, any> | null} props @param {...any} children */
 export function link(address, props, ...children) {
-  if (address.startsWith("#")) {
-    const element = h("a", props, ...children);
-    element.setAttribute("href", address);
-    return element;
-  }
-  if (!isWebAddress(address)) return h("span", props, ...children);
-  const element = h("a", { ...props, rel: "noopener noreferrer", target: "_blank" }, ...children);
+  const inside = address.startsWith("#");
+  if (!inside && !isWebAddress(address)) return h("span", props, ...children);
+  const element = h("a", inside ? props : { ...props, rel: "noopener noreferrer", target: "_blank" }, ...children);
   element.setAttribute("href", address);
   return element;
 }
 
 /** @param {string} text */
 export function isWebAddress(text) {
-  if (!/^https?:\/\//i.test(text) || /\s/.test(text)) return false;
-  return URL.canParse(text);
+  return /^https?:\/\/\S*$/i.test(text) && URL.canParse(text);
 }
 
 /** Replace the children of an element. @param {Element} element @param {...any} children */
 export function fill(element, ...children) {
-  element.replaceChildren(
-    ...children.flat(Infinity).filter((c) => c !== null && c !== undefined && c !== false),
-  );
+  element.replaceChildren(...children.flat(Infinity).filter((c) => c !== null && c !== undefined && c !== false));
 }
 
 /** A number with separators: 12,345. @param {number} value */

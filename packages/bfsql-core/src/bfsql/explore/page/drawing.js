@@ -60,20 +60,8 @@ function attributesOf(node, many) {
   const { shape, colour } = markOf(node.type);
   const byDegree = (many ? 0.6 : 1) * Math.min(5 + 1.3 * Math.sqrt(node.degree), 17);
   const size = node.weight === undefined ? byDegree : 7 + 23 * node.weight;
-  return {
-    x: 0,
-    y: 0,
-    size: node.seed ? 1.55 * Math.max(size, 8) : size,
-    text: node.label ?? short(node.name),
-    kindOf: node.type,
-    colour,
-    graph: colourOfGraph(node.metadata),
-    shape,
-    full: node.full,
-    seed: node.seed,
-    rank: node.degree + size,
-    loops: [],
-  };
+  const { type: kindOf, full, seed, degree } = node;
+  return { x: 0, y: 0, size: seed ? 1.55 * Math.max(size, 8) : size, text: node.label ?? short(node.name), kindOf, colour, graph: colourOfGraph(node.metadata), shape, full, seed, rank: degree + size, loops: [] };
 }
 
 /** One line for all edges between two nodes. @param {Graph} graph @param {(edge: any) => string} edgeLabel @returns {Line[]} */

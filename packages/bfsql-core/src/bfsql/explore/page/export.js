@@ -1,6 +1,7 @@
 // @ts-check
 /** Saves a view as a file: the picture as PNG and SVG, the graph as CSV and GraphML, the answer as JSON. Data leaves the page only through the browser's download. */
 
+import { readText } from "./api.js";
 import { announce, h } from "./dom.js";
 import { asGraphml, edgesAsCsv, nodesAsCsv, walksAsCsv } from "./formats.js";
 import { markOf } from "./palette.js";
@@ -14,7 +15,10 @@ const SCALE = 2;
 /** The side length in pixels that every browser supports for a canvas. */
 const MOST_PIXELS = 8192;
 
-/** @typedef {"picture" | "graph" | "walks" | "call"} Need */
+/** The tools whose answers the card draws. */
+const DRAWN = new Set(["bfs_query", "intersect_subgraphs", "describe_entity"]);
+
+/** @typedef {"picture" | "graph" | "walks" | "card" | "call"} Need */
 
 /** @type {{label: string, ending: string, make: (now: Shown) => Blob | Promise<Blob>, needs: Need}[]} */
 const KINDS = [
@@ -24,6 +28,7 @@ const KINDS = [
   { label: "Edges (CSV)", ending: "-edges.csv", make: ({ graph }) => file(edgesAsCsv(graph?.edges ?? []), "text/csv"), needs: "graph" },
   { label: "Walks (CSV)", ending: "-walks.csv", make: ({ graph, calls }) => file(walksAsCsv(calls[0].answer.walks, (id) => graph?.nameOf(id) ?? id), "text/csv"), needs: "walks" },
   { label: "Graph (GraphML)", ending: ".graphml", make: ({ graph }) => file(asGraphml(graph?.nodes ?? [], graph?.edges ?? []), "application/xml"), needs: "graph" },
+  { label: "One HTML file", ending: ".html", make: card, needs: "card" },
   { label: "Answer (JSON)", ending: ".json", make: ({ calls }) => file(calls.at(-1)?.text ?? "", "application/json"), needs: "call" },
 ];
 
@@ -74,6 +79,7 @@ export function exportMenu() {
 /** @param {Shown} now @param {Need} part */
 function has({ graph, picture, calls }, part) {
   if (part === "call") return calls.length > 0;
+  if (part === "card") return DRAWN.has(calls[0]?.tool) && Boolean(calls[0].answer);
   if (part === "walks") return Boolean(calls[0]?.answer?.walks);
   return Boolean(graph?.size) && (part === "graph" || Boolean(picture?.works));
 }
@@ -95,13 +101,8 @@ export function svg({ title, graph, picture }) {
     return node && !hidden.has(node.type) ? [{ ...node, x: drawn.x, y: drawn.y, size: drawn.size }] : [];
   });
   const types = (graph?.typeCounts() ?? []).filter(([type]) => !hidden.has(type));
-  return asSvg({
-    title,
-    nodes,
-    edges: graph?.edges ?? [],
-    legend: types.map(([label, count]) => ({ label, count, ...markOf(label) })),
-    theme: { background: colour("picture", "#ffffff"), text: colour("text", "#222222"), muted: colour("muted", "#666666"), edge: colour("line", "#888888") },
-  });
+  const theme = { background: colour("picture", "#ffffff"), text: colour("text", "#222222"), muted: colour("muted", "#666666"), edge: colour("line", "#888888") };
+  return asSvg({ title, nodes, edges: graph?.edges ?? [], legend: types.map(([label, count]) => ({ label, count, ...markOf(label) })), theme });
 }
 
 /** The SVG, rendered at twice its size. @param {Shown} now @returns {Promise<Blob>} */
@@ -113,16 +114,20 @@ async function png(now) {
     const image = new Image(width, height);
     image.src = address;
     await image.decode();
-    const canvas = document.createElement("canvas");
-    canvas.width = Math.round(width * scale);
-    canvas.height = Math.round(height * scale);
+    const canvas = h("canvas", { width: Math.round(width * scale), height: Math.round(height * scale) });
     canvas.getContext("2d")?.drawImage(image, 0, 0, canvas.width, canvas.height);
-    return await new Promise((resolve, reject) =>
-      canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("the browser gave no image"))), "image/png"),
-    );
+    return await new Promise((resolve, reject) => canvas.toBlob((/** @type {Blob | null} */ blob) => (blob ? resolve(blob) : reject(new Error("the browser gave no image"))), "image/png"));
   } finally {
     URL.revokeObjectURL(address);
   }
+}
+
+/** The card of the chat with the calls inside, which a browser opens without a server. In JSON without "<", no text of the graph is markup. @param {Shown} now */
+async function card({ graph, calls, title }) {
+  const named = (/** @type {any} */ node) => (node.metadata ? node : { ...node, name: graph?.nameOf(node.id) });
+  const saved = calls.map(({ tool, arguments: given, answer, bytes }) => ({ tool, arguments: given, bytes, answer: tool === "describe_entity" ? answer : { ...answer, nodes: answer.nodes.map(named) } }));
+  const json = JSON.stringify({ title, calls: saved }).replaceAll("<", "\\u003c");
+  return file((await readText("assets/card.html")).replace("<main", () => `<script type="application/json" id="saved">${json}</script><main`), "text/html");
 }
 
 /** @param {string} text @param {string} type */

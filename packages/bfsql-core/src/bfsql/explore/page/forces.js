@@ -6,13 +6,9 @@
 /** The part of an overlap by which a step moves each of the two nodes. */
 const FIRMNESS = 0.4;
 
-/**
- * A force by which nodes repel each other and do not overlap. It examines each pair, which for up
- * to about a thousand nodes is several times faster than d3's tree of nodes.
- *
- * @param {{strength: number, reach: number, gap: number}} how `reach` is the distance up to which
- *   nodes repel each other, and `gap` is the free space around a node.
- */
+/** A force by which nodes repel each other and do not overlap. It examines each pair, which for up to about a thousand nodes is several times faster than d3's tree of
+ * nodes. @param {{strength: number, reach: number, gap: number}} how `reach` is the distance up to which nodes repel each other, and `gap` is the free space around a
+ * node. */
 export function pushApart({ strength, reach, gap }) {
   /** @type {Moved[]} */
   let nodes = [];
@@ -62,11 +58,7 @@ export function pushApart({ strength, reach, gap }) {
   return force;
 }
 
-/**
- * A force that acts only on every nth step, and is n times as strong.
- *
- * @param {any} force @param {number} nth
- */
+/** A force that acts only on every nth step, and is n times as strong. @param {any} force @param {number} nth */
 export function everyNth(force, nth) {
   let step = 0;
   const seldom = (/** @type {number} */ alpha) => {

@@ -19,26 +19,19 @@ const NUMBER = /^[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
 /** A table of nodes, which `bfsql load` reads. @param {Node[]} nodes */
 export function nodesAsCsv(nodes) {
-  const keys = keysOf(nodes).filter((key) => key !== "name");
-  const rows = nodes.map((node) => [
-    node.id,
-    node.type,
-    node.metadata?.name ?? (node.name === node.id ? "" : node.name),
-    ...keys.map((key) => own(node.metadata, key)),
-  ]);
-  return csv([[...NODE_COLUMNS, ...keys.map((key) => apart(key, NODE_COLUMNS))], ...rows]);
+  return recordsAsCsv(NODE_COLUMNS, nodes, ({ id, type, name, metadata }) => [id, type, metadata?.name ?? (name === id ? "" : name)]);
 }
 
 /** A table of edges, which `bfsql load` reads. @param {Edge[]} edges */
 export function edgesAsCsv(edges) {
-  const keys = keysOf(edges);
-  const rows = edges.map((edge) => [
-    edge.subject,
-    edge.predicate,
-    edge.object,
-    ...keys.map((key) => own(edge.metadata, key)),
-  ]);
-  return csv([[...EDGE_COLUMNS, ...keys.map((key) => apart(key, EDGE_COLUMNS))], ...rows]);
+  return recordsAsCsv(EDGE_COLUMNS, edges, ({ subject, predicate, object }) => [subject, predicate, object]);
+}
+
+/** @template {{metadata?: Record<string, any>}} T @param {string[]} columns @param {T[]} records @param {(record: T) => any[]} valuesOf The values of these columns. */
+function recordsAsCsv(columns, records, valuesOf) {
+  const keys = keysOf(records).filter((key) => key !== "name" || !columns.includes("name"));
+  const rows = records.map((record) => [...valuesOf(record), ...keys.map((key) => own(record.metadata, key))]);
+  return csv([[...columns, ...keys.map((key) => apart(key, columns))], ...rows]);
 }
 
 /** A table of walks: for each step its edge, and the id and name of its node; and computed values. @param {{nodes: string[], edges?: string[], values?: Record<string, any>}[]} walks @param {(id: string) => string} nameOf */

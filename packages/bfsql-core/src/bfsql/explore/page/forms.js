@@ -8,13 +8,7 @@ import { hasHidden, jsonEscape, replaceHidden } from "./characters.js";
 /** @typedef {{text: string, problem?: string}} Written A form, or the reason why there is none. */
 
 /** The argument that comes first, without an option. @type {Record<string, string>} */
-const POSITIONAL = {
-  search_entities: "query",
-  bfs_query: "seeds",
-  describe_entity: "id",
-  describe_entities: "ids",
-  intersect_subgraphs: "seeds",
-};
+const POSITIONAL = { search_entities: "query", bfs_query: "seeds", describe_entity: "id", describe_entities: "ids", intersect_subgraphs: "seeds" };
 
 const TOOLS = new Set(["describe_schema", ...Object.keys(POSITIONAL)]);
 
@@ -29,8 +23,7 @@ const LINE = 80;
 
 /** The message of a client that has a session: one line, as it is sent on stdio and over HTTP. @param {string} tool @param {Arguments} args @returns {Written} */
 export function asMcp(tool, args) {
-  const message = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: tool, arguments: args } };
-  return { text: json(message) };
+  return { text: json({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: tool, arguments: args } }) };
 }
 
 /** @param {string} tool @param {Arguments} args @param {string} file The graph's file. @returns {Written} */
@@ -42,33 +35,27 @@ export function asCommand(tool, args, file) {
   const items = first === undefined ? [] : list(args[first]);
   const plain = items.every((item) => !item.startsWith("-"));
   const words = ["bfsql", tool.replaceAll("_", "-"), ...(plain ? items.map(quoted) : [])];
-  const options = Object.entries(args).flatMap(([name, value]) =>
-    name === first && plain ? [] : optionsOf(name, value),
-  );
+  const options = Object.entries(args).flatMap(([name, value]) => (name === first && plain ? [] : optionsOf(name, value)));
   const parts = [words.join(" "), ...options, `--path=${quoted(file)}`];
-  const line = parts.join(" ");
-  return { text: line.length <= LINE ? line : parts.join(" \\\n  ") };
+  return wrapped(parts);
 }
 
 /** @param {string} tool @param {Arguments} args @param {string} file The graph's file. @returns {Written} */
 export function asPython(tool, args, file) {
-  return {
-    text: [
-      "import asyncio",
-      "",
-      "import bfsql",
-      "",
-      "",
-      "async def main() -> None:",
-      `    async with bfsql.open_graph("sqlite", path=${python(file)}) as graph:`,
-      ...pythonCall(tool, args).map((line) => `        ${line}`),
-      "        print(answer.text)",
-      "",
-      "",
-      "asyncio.run(main())",
-      "",
-    ].join("\n"),
-  };
+  const text = `import asyncio
+
+import bfsql
+
+
+async def main() -> None:
+    async with bfsql.open_graph("sqlite", path=${python(file)}) as graph:
+        ${pythonCall(tool, args).join("\n        ")}
+        print(answer.text)
+
+
+asyncio.run(main())
+`;
+  return { text };
 }
 
 /** @param {string} tool @param {Arguments} args @param {string} url The web API's root, which ends with a slash. @param {boolean} token Whether the server requires one;
@@ -79,13 +66,18 @@ export function asCurl(tool, args, url, token) {
     ...(token ? ['-H "Authorization: Bearer $TOKEN"'] : []),
     `--json ${quoted(json(args))}`,
   ];
-  const line = parts.join(" ");
-  return { text: line.length <= LINE ? line : parts.join(" \\\n  ") };
+  return wrapped(parts);
 }
 
 /** @param {string} problem @returns {Written} */
 function without(problem) {
   return { text: "", problem };
+}
+
+/** A command on one line, or on several where it is long. @param {string[]} parts @returns {Written} */
+function wrapped(parts) {
+  const line = parts.join(" ");
+  return { text: line.length <= LINE ? line : parts.join(" \\\n  ") };
 }
 
 /** JSON on one line, in which every character is visible. @param {unknown} value */

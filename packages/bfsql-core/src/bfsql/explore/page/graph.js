@@ -49,12 +49,10 @@ export class Graph {
 
   /** The graph without nodes that no edge touches; itself if there are none. */
   connected() {
-    const nodes = this.nodes.filter((node) => node.degree > 0);
-    if (nodes.length === this.size) return this;
     const found = new Graph();
-    for (const node of nodes) found.#nodes.set(node.id, node);
+    found.#nodes = new Map([...this.#nodes].filter(([, node]) => node.degree > 0));
     found.#edges = this.#edges;
-    return found;
+    return found.size === this.size ? this : found;
   }
 
   /** Name the nodes of which the answers have only the ids. @param {(id: string) => string} name */
@@ -62,12 +60,8 @@ export class Graph {
     for (const node of this.#nodes.values()) if (node.name === node.id) node.name = name(node.id);
   }
 
-  /**
-   * Merge an answer of `bfs_query` or `intersect_subgraphs`.
-   *
-   * @param {{nodes?: any[], edges?: any[], seeds?: string[], measure?: string[]}} answer
-   * @param {{seeds?: boolean}} [how] Whether the answer's seeds are marked as such.
-   */
+  /** Merge an answer of `bfs_query` or `intersect_subgraphs`. @param {{nodes?: any[], edges?: any[], seeds?: string[], measure?: string[]}} answer @param {{seeds?:
+   * boolean}} [how] Whether the answer's seeds are marked as such. */
   add(answer, { seeds = true } = {}) {
     const marked = new Set(seeds ? answer.seeds ?? [] : []);
     const several = (answer.measure ?? []).length > 1;
@@ -82,7 +76,7 @@ export class Graph {
     const metadata = node.metadata ?? known?.metadata ?? {};
     this.#nodes.set(node.id, {
       id: node.id,
-      name: nameIn(metadata) ?? known?.name ?? node.id,
+      name: nameIn(metadata) ?? known?.name ?? node.name ?? node.id,
       type: node.entity_type,
       full: node.metadata !== undefined || (known?.full ?? false),
       seed: seed || (known?.seed ?? false),
@@ -106,6 +100,23 @@ export class Graph {
     }
   }
 
+  /** The edges of each node by its neighbours. @returns {Map<string, Map<string, Edge[]>>} */
+  neighbours() {
+    /** @type {Map<string, Map<string, Edge[]>>} */
+    const near = new Map([...this.#nodes.keys()].map((id) => [id, new Map()]));
+    for (const edge of this.#edges.values())
+      for (const [id, other] of [[edge.subject, edge.object], [edge.object, edge.subject]]) if (near.has(other)) near.get(id)?.set(other, [...(near.get(id)?.get(other) ?? []), edge]);
+    return near;
+  }
+
+  /** How many edges nodes are away from the seeds or others, the next ones first; those without a way are left out. @param {Map<string, Map<string, Edge[]>>} near @param
+   * {(node: Node) => boolean} [isStart] */
+  steps(near, isStart = ({ seed }) => seed) {
+    const steps = new Map(this.nodes.filter(isStart).map(({ id }) => [id, 0]));
+    for (const [id, step] of steps) for (const other of near.get(id)?.keys() ?? []) if (!steps.has(other)) steps.set(other, step + 1); // and so on from these
+    return steps;
+  }
+
   /** Nodes by type, the most frequent first. @returns {[string, number][]} */
   typeCounts() {
     /** @type {Map<string, number>} */
@@ -125,21 +136,17 @@ export function nameIn(metadata) {
  * and predicates of the schema decide. @param {string} text @param {{entity_types: string[], predicates: string[]}} schema */
 export function relationOf(text, schema) {
   const [, triple, number] = /^(.*) \(([\d,]+)(?:, \d+ with an end)?\)$/s.exec(text) ?? [];
-  const relation = triple && ends(triple, schema);
-  if (relation) return { ...relation, count: Number(number.replaceAll(",", "")) };
-  const uncounted = ends(text, schema);
-  return uncounted && { ...uncounted, count: null };
+  const [counted, uncounted] = [triple && ends(triple, schema), ends(text, schema)];
+  return counted ? { ...counted, count: Number(number.replaceAll(",", "")) } : uncounted && { ...uncounted, count: null };
 }
 
 /** @param {string} triple @param {{entity_types: string[], predicates: string[]}} schema */
-function ends(triple, schema) {
-  const starts = schema.entity_types.filter((t) => triple.startsWith(`${t} -`));
-  const ends = schema.entity_types.filter((t) => triple.endsWith(`-> ${t}`));
-  for (const subject of starts.sort((a, b) => b.length - a.length)) {
-    for (const object of ends.sort((a, b) => b.length - a.length)) {
+function ends(triple, { entity_types: types, predicates }) {
+  const longest = [...types].sort((a, b) => b.length - a.length);
+  for (const subject of longest.filter((t) => triple.startsWith(`${t} -`)))
+    for (const object of longest.filter((t) => triple.endsWith(`-> ${t}`))) {
       const predicate = triple.slice(subject.length + 2, triple.length - object.length - 3);
-      if (schema.predicates.includes(predicate)) return { subject, predicate, object };
+      if (predicates.includes(predicate)) return { subject, predicate, object };
     }
-  }
   return null;
 }

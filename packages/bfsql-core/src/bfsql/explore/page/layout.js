@@ -1,10 +1,6 @@
 // @ts-check
-/**
- * The positions of nodes: a force layout (d3-force) that runs in slices between frames.
- *
- * The number of steps is fixed, and the start positions depend only on the graph, so that the same
- * graph has the same picture on fast and on slow machines.
- */
+/** The positions of nodes: a force layout (d3-force) that runs in slices between frames. The number of steps is fixed, and the start positions depend only on the
+ * graph, so that the same graph has the same picture on fast and on slow machines. */
 
 import { everyNth, pushApart } from "./forces.js";
 
@@ -12,10 +8,7 @@ const GOLDEN = Math.PI * (3 - Math.sqrt(5));
 
 /** How long the layout runs before it lets the page respond. */
 const SLICE_MS = 24;
-/**
- * The time between frames. Most layouts are finished by the first frame, so that nothing moves
- * afterwards; if drawing is slow, few frames leave time for the layout.
- */
+/** The time between frames. Most layouts are finished by the first frame, so that nothing moves afterwards; if drawing is slow, few frames leave time for the layout. */
 const FRAME_MS = 300;
 /** The number of nodes from which a tree of them saves time. */
 const LARGE = 1200;
@@ -24,22 +17,16 @@ const TREE_STEPS = 4;
 
 /** @typedef {{id: string, size: number, pinned?: boolean, x?: number, y?: number}} Body */
 
-/**
- * Lay out a graph.
- *
- * @param {Body[]} bodies Those with x and y start there, the others next to a neighbour.
- * @param {{source: string, target: string}[]} links
- * @param {{onStep: (at: Map<string, Body>, done: boolean) => void, warm?: boolean, still?: boolean, distance?: number, apart?: number, aspect?: number}} how
- *   `warm` moves nodes that have a position only a little; `still` shows only the result; `aspect`
- *   is the width of the stage divided by its height; `apart` tells how strongly nodes repel others.
- * @returns {() => void} A function that stops the layout.
- */
+/** Lay out a graph. @param {Body[]} bodies Those with x and y start there, the others next to a neighbour. @param {{source: string, target: string}[]} links @param
+ * {{onStep: (at: Map<string, Body>, done: boolean) => void, warm?: boolean, still?: boolean, distance?: number, apart?: number, aspect?: number}} how `warm` moves
+ * nodes that have a position only a little; `still` shows only the result; `aspect` is the width of the stage divided by its height; `apart` tells how strongly nodes
+ * repel others. @returns {() => void} A function that stops the layout. */
 export function layout(bodies, links, { onStep, warm = false, still = false, distance = 90, apart = 1, aspect = 1 }) {
   const d3 = /** @type {any} */ (globalThis).d3;
   const at = new Map(bodies.map((body) => [body.id, body]));
   place(bodies, links, at, distance);
   const large = bodies.length > LARGE;
-  const steps = large ? 140 : warm ? 120 : 260;
+  const steps = large ? 100 : warm ? 120 : 260;
   const joined = new Set(links.flatMap(({ source, target }) => [source, target]));
   // Nodes without links would drift away.
   const toMiddle = (/** @type {number} */ part) => (/** @type {Body} */ body) => (joined.has(body.id) ? 0.05 : 0.22) * part;
@@ -51,7 +38,7 @@ export function layout(bodies, links, { onStep, warm = false, still = false, dis
     .alphaDecay(1 - 0.001 ** (1 / steps))
     .velocityDecay(0.45)
     .force("link", d3.forceLink(links.map((link) => ({ ...link }))).id((/** @type {Body} */ b) => b.id).distance(distance))
-    .force("charge", large ? everyNth(d3.forceManyBody().strength(-60).theta(1.2).distanceMax(distance * 8), TREE_STEPS) : pushApart({ strength: 5 * distance * apart, reach: distance * 8, gap: 9 }))
+    .force("charge", large ? everyNth(d3.forceManyBody().strength(-60).theta(1.6).distanceMax(distance * 8), TREE_STEPS) : pushApart({ strength: 5 * distance * apart, reach: distance * 8, gap: 9 }))
     .force("x", d3.forceX().strength(toMiddle(1 / pull)))
     .force("y", d3.forceY().strength(toMiddle(pull)));
   let left = steps;
@@ -82,23 +69,13 @@ export function layout(bodies, links, { onStep, warm = false, still = false, dis
   return () => (stopped = true);
 }
 
-function nextFrame() {
-  return new Promise((resolve) => requestAnimationFrame(resolve));
-}
+const nextFrame = () => new Promise((resolve) => requestAnimationFrame(resolve));
 
 /** Let the page respond to events that have arrived meanwhile. */
-function pause() {
-  return new Promise((resolve) => setTimeout(resolve));
-}
+const pause = () => new Promise((resolve) => setTimeout(resolve));
 
-/**
- * Set start positions: next to the first neighbour that has one, on a spiral around it.
- *
- * @param {Body[]} bodies
- * @param {{source: string, target: string}[]} links
- * @param {Map<string, Body>} at
- * @param {number} distance
- */
+/** Set start positions: next to the first neighbour that has one, on a spiral around it. @param {Body[]} bodies @param {{source: string, target: string}[]} links
+ * @param {Map<string, Body>} at @param {number} distance */
 function place(bodies, links, at, distance) {
   /** @type {Map<string, string[]>} */
   const beside = new Map();

@@ -15,9 +15,7 @@ export function knownName(id) {
 }
 
 /** @param {string} id @param {string} name */
-export function remember(id, name) {
-  known.set(id, name);
-}
+export const remember = (id, name) => void known.set(id, name);
 
 /** Read the names that are not known yet. If that fails, the ids are shown. @param {string[]} ids @param {AbortSignal} [signal] */
 export async function readNames(ids, signal) {

@@ -1,8 +1,5 @@
 // @ts-check
-/**
- * Texts over the picture: names of nodes, predicates on edges, and self-loops. A text that would
- * overlap another is omitted; zooming in shows it.
- */
+/** Texts over the picture: names of nodes, predicates on edges, and self-loops. A text that would overlap another is omitted; zooming in shows it. */
 
 /** @typedef {import("./drawing.js").Label} Label */
 
@@ -85,28 +82,17 @@ function widthOf(context, text) {
   return width;
 }
 
-/**
- * A text for a canvas: one line, shortened, without characters that change the direction of the
- * text after them.
- *
- * @param {string} text
- * @param {number} most Characters.
- */
+/** A text for a canvas: one line, shortened, without characters that change the direction of the text after them. @param {string} text @param {number} most
+ * Characters. */
 export function short(text, most = 28) {
   const line = text.slice(0, 4 * most).replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069\s]+/g, " ").trim();
   const letters = [...line];
   return letters.length > most ? `${letters.slice(0, most - 1).join("").trimEnd()}…` : line;
 }
 
-/**
- * Draw the texts of one frame.
- *
- * @param {CanvasRenderingContext2D} context
- * @param {{width: number, height: number}} view
- * @param {{x: number, y: number, size: number, label: string, rank: number, strong: boolean, faded: boolean, loops: Label[]}[]} nodes
- * @param {{from: {x: number, y: number, size: number}, to: {x: number, y: number, size: number}, labels: Label[]}[]} edges
- * @param {{text: string, muted: string, background: string, line: string}} colours
- */
+/** Draw the texts of one frame. @param {CanvasRenderingContext2D} context @param {{width: number, height: number}} view @param {{x: number, y: number, size: number,
+ * label: string, rank: number, strong: boolean, faded: boolean, loops: Label[]}[]} nodes @param {{from: {x: number, y: number, size: number}, to: {x: number, y:
+ * number, size: number}, labels: Label[]}[]} edges @param {{text: string, muted: string, background: string, line: string}} colours */
 export function drawTexts(context, view, nodes, edges, colours) {
   const taken = new Taken();
   context.lineJoin = "round";
@@ -121,7 +107,7 @@ export function drawTexts(context, view, nodes, edges, colours) {
   context.textAlign = "center";
   context.font = `500 10.5px ${FONT}`;
   for (const n of shown) if (n.loops.length && !n.faded) drawLoop(context, n, taken, colours);
-  const seen = edges.filter(({ from, to }) => Math.max(from.x, to.x) > 0 && Math.min(from.x, to.x) < view.width && Math.max(from.y, to.y) > 0 && Math.min(from.y, to.y) < view.height);
+  const seen = edges.filter(({ from, to, labels }) => labels.length && Math.max(from.x, to.x) > 0 && Math.min(from.x, to.x) < view.width && Math.max(from.y, to.y) > 0 && Math.min(from.y, to.y) < view.height);
   if (seen.length <= MOST_LABELLED_EDGES) for (const edge of seen) drawPredicates(context, edge, taken, colours, seen.length <= FEW_EDGES);
 }
 
@@ -167,15 +153,8 @@ function inView({ align, x, y, box: [left, top, right, bottom] }, view) {
   return { align, x: x + dx, y: y + dy, box: [left + dx, top + dy, right + dx, bottom + dy] };
 }
 
-/**
- * The names of an edge, one below the other: along the edge if they fit, horizontally otherwise.
- *
- * @param {CanvasRenderingContext2D} context
- * @param {{from: any, to: any, labels: Label[]}} edge
- * @param {Taken} taken
- * @param {any} colours
- * @param {boolean} few Whether to look for room in other places than the middle of the edge.
- */
+/** The names of an edge, one below the other: along the edge if they fit, horizontally otherwise. @param {CanvasRenderingContext2D} context @param {{from: any, to:
+ * any, labels: Label[]}} edge @param {Taken} taken @param {any} colours @param {boolean} few Whether to look for room in other places than the middle of the edge. */
 function drawPredicates(context, { from, to, labels }, taken, colours, few) {
   const [dx, dy] = [to.x - from.x, to.y - from.y];
   const length = Math.hypot(dx, dy);

@@ -1,9 +1,6 @@
 // @ts-check
-/**
- * Colours and shapes of types: Okabe and Ito's palette, which colour-blind people can distinguish;
- * when all colours are used, the next shape begins, and after all shapes darker and lighter tones.
- * Yellow is darkened, since it would not be seen on white.
- */
+/** Colours and shapes of types: Okabe and Ito's palette, which colour-blind people can distinguish; when all colours are used, the next shape begins, and after all
+ * shapes darker and lighter tones. Yellow is darkened, since it would not be seen on white. */
 
 const COLOURS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#a08c00"];
 
@@ -17,16 +14,7 @@ const TONES = [["#000000", 1], ["#000000", 0.55], ["#ffffff", 0.6]];
 /** @type {Map<string, Mark>} */
 const marks = new Map();
 
-/**
- * Assign marks to types in this order; types that have a mark keep it.
- *
- * @param {Iterable<string>} types
- */
-export function register(types) {
-  for (const type of types) markOf(type);
-}
-
-/** The mark of a type, which stays the same as long as the page is open. @param {string} type @returns {Mark} */
+/** The mark of a type, the next free one at its first use, which stays the same as long as the page is open. @param {string} type @returns {Mark} */
 export function markOf(type) {
   let mark = marks.get(type);
   if (!mark) {

@@ -3,6 +3,7 @@
  * the page remains responsive even if drawing is slow. */
 
 import { fill, h, name } from "./dom.js";
+import { columnsOf } from "./columns.js";
 import { drawingOf, emptyDrawing, idOf, keyOf } from "./drawing.js";
 import { layout } from "./layout.js";
 import { drawTexts } from "./overlay.js";
@@ -15,8 +16,8 @@ import { predicateWords } from "./words.js";
 /**
  * @typedef {object} Picture
  * @property {boolean} works False if the browser has no WebGL; the functions then do nothing.
- * @property {(graph: Graph, how?: {hidden?: Set<string>, edgeLabel?: (edge: any) => string, distance?: number, apart?: number}) => void} show
- *   Draw a graph; nodes that are already drawn keep their position.
+ * @property {(graph: Graph, how?: {hidden?: Set<string>, edgeLabel?: (edge: any) => string, distance?: number, apart?: number, isStart?: (node: import("./graph.js").Node) => boolean}) => void} show
+ *   Draw a graph; nodes that are already drawn move from there to their places. These are in columns by step from the nodes that `isStart` names, where that is possible.
  * @property {(hidden: Set<string>) => void} hide Types that are not drawn.
  * @property {(ids: Iterable<string> | null) => void} highlight Fade everything except these nodes and the edges between them; for a single node, its neighbours are not faded; without any, everything is.
  * @property {() => {id: string, x: number, y: number, size: number}[]} positions
@@ -33,6 +34,9 @@ const MOST_SHARED = 6;
 
 /** The time without movement after which a large graph is drawn completely again. */
 const REST_MS = 150;
+
+/** The time in which nodes move from old places to new ones. */
+const MOVE_MS = 250;
 
 /** Put a picture into a container, which determines its size. @param {HTMLElement} container @param {{label: string, onClick?: (id: string) => void, onDoubleClick?: (id:
  * string) => void, onEdgeClick?: (from: string, to: string) => void, onHover?: (id: string | null) => void, unavailable?: string}} how `label` names the picture for
@@ -122,7 +126,7 @@ export function createPicture(container, { label, onClick, onDoubleClick, onEdge
     const lines = [];
     drawn.forEachEdge((/** @type {string} */ _, /** @type {any} */ { from, to, labels }) => {
       const [start, end] = [places.get(from), places.get(to)];
-      if (start && end && labels.length && !start.faded && !end.faded) lines.push({ from: start, to: end, labels });
+      if (start && end && !start.faded && !end.faded) lines.push({ from: start, to: end, labels });
     });
     drawTexts(texts, view, [...places.values()], lines, colours);
   }
@@ -162,11 +166,24 @@ export function createPicture(container, { label, onClick, onDoubleClick, onEdge
     else sigma.setGraph(drawing);
   }
 
+  /** Move nodes to their places from where they were before; new ones come out of a neighbour. @param {Map<string, any>} at */
+  function move(at) {
+    const placed = (/** @type {string} */ id) => drawing.getNodeAttribute(id, "placed");
+    /** @param {string} id @param {any} to */
+    const origin = (id, to) => {
+      const one = placed(id) ? id : drawing.neighbors(id).find(placed);
+      return one ? { x: drawing.getNodeAttribute(one, "x"), y: -drawing.getNodeAttribute(one, "y") } : to;
+    };
+    place(new Map([...at].map(([id, to]) => [id, origin(id, to)])));
+    const to = Object.fromEntries([...at].map(([id, { x, y }]) => [id, { x, y: -y }]));
+    stop = /** @type {any} */ (globalThis).Sigma.utils.animateNodes(drawing, to, { duration: MOVE_MS }, settle);
+  }
+
   /** @type {Picture} */
   const picture = {
     works: true,
     settled: Promise.resolve(),
-    show(graph, { hidden: types = new Set(), edgeLabel = labelOf(graph), distance = 90, apart = 1 } = {}) {
+    show(graph, { hidden: types = new Set(), edgeLabel = labelOf(graph), distance = 90, apart = 1, isStart } = {}) {
       stop();
       settle();
       [hidden, lit, hovered] = [types, null, null];
@@ -178,22 +195,21 @@ export function createPicture(container, { label, onClick, onDoubleClick, onEdge
       fill(graphs, [...graphColours].map(([one, colour]) => h("span", { class: "legend-item" }, line(colour), name(one))));
       large = links.length > LARGE;
       const kept = bodies.filter((body) => body.x !== undefined).length;
-      if (kept === bodies.length && kept === before.order) return sigma.setGraph(drawing);
+      const { width, height } = sigma.getDimensions();
+      const aspect = width / Math.max(height, 1);
+      const columns = isStart && columnsOf(graph, aspect, isStart);
+      if (!columns && kept === bodies.length && kept === before.order) return sigma.setGraph(drawing);
       laidOut = false;
       picture.settled = new Promise((resolve) => (settle = resolve));
-      const { width, height } = sigma.getDimensions();
-      stop = layout(bodies, links, {
-        warm: kept > 0,
-        still: still.matches,
-        distance,
-        apart,
-        aspect: width / Math.max(height, 1),
-        onStep: (at, done) => {
-          laidOut = done;
-          place(at);
-          if (done) settle();
-        },
-      });
+      const moves = kept > 0 && !large && !still.matches;
+      const onStep = (/** @type {Map<string, any>} */ at, /** @type {boolean} */ done) => {
+        laidOut = done;
+        if (moves) return move(at);
+        place(at);
+        if (done) settle();
+      };
+      if (columns) onStep(new Map([...columns].map(([id, at]) => [keyOf(id), at])), true);
+      else stop = layout(bodies, links, { warm: kept > 0, still: moves || still.matches, distance, apart, aspect, onStep });
     },
     hide(types) {
       hidden = types;
@@ -228,16 +244,8 @@ function labelOf({ edges }) {
 /** The colours of the stylesheet. @param {Element} element */
 function coloursOf(element) {
   const style = getComputedStyle(element);
-  const of = (/** @type {string} */ key) => style.getPropertyValue(`--${key}`).trim();
-  return {
-    background: of("picture"),
-    text: of("text"),
-    muted: of("muted"),
-    line: of("line"),
-    strongLine: of("strong-line"),
-    faded: of("faded"),
-    fadedLine: of("faded-line"),
-  };
+  const [background, text, muted, line, strongLine, faded, fadedLine] = ["picture", "text", "muted", "line", "strong-line", "faded", "faded-line"].map((key) => style.getPropertyValue(`--${key}`).trim());
+  return { background, text, muted, line, strongLine, faded, fadedLine };
 }
 
 /** @param {HTMLElement} container @param {string} [sentence] @returns {Picture} */
@@ -245,13 +253,5 @@ function withoutWebGL(container, sentence) {
   const text = sentence ?? "This browser has no WebGL, which the picture needs. The table shows the same answer.";
   container.append(h("p", { class: "empty" }, text));
   const nothing = () => {};
-  return {
-    works: false,
-    settled: Promise.resolve(),
-    show: nothing,
-    hide: nothing,
-    highlight: nothing,
-    positions: () => [],
-    destroy: () => container.replaceChildren(),
-  };
+  return { works: false, settled: Promise.resolve(), show: nothing, hide: nothing, highlight: nothing, positions: () => [], destroy: () => container.replaceChildren() };
 }

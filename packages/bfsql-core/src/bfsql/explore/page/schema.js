@@ -3,7 +3,7 @@
 
 import { call, read } from "./api.js";
 import { relationOf } from "./graph.js";
-import { register } from "./palette.js";
+import { markOf } from "./palette.js";
 
 /** Node counts are by type, and empty if the store does not count them; `relationsFrom` is null if it gives no relations.
  * @typedef {{description: string, comprehensive: boolean, types: string[], predicates: string[], properties: Record<string, string[]>,
@@ -62,7 +62,7 @@ async function load() {
   const types = answer.entity_types ?? [];
   const lists = { entity_types: types, predicates: answer.predicates ?? [] };
   const nodeCounts = new Map(Object.entries(answer.node_counts ?? {}));
-  register([...types].sort((a, b) => (nodeCounts.get(b) ?? 0) - (nodeCounts.get(a) ?? 0) || (a < b ? -1 : 1)));
+  [...types].sort((a, b) => (nodeCounts.get(b) ?? 0) - (nodeCounts.get(a) ?? 0) || (a < b ? -1 : 1)).forEach(markOf);
   return (known = {
     description: answer.graph_description ?? "",
     comprehensive: answer.comprehensive ?? false,

@@ -1,10 +1,9 @@
 // @ts-check
-/**
- * The picture as an SVG file, with background, labels, arrows and legend.
- */
+/** The picture as an SVG file, with background, labels, arrows and legend. */
 
 import { visible, xml } from "./formats.js";
 import { Taken } from "./overlay.js";
+import { OUTLINES, OUTLINE_RADIUS } from "./views/parts.js";
 
 /**
  * @typedef {object} Drawn
@@ -27,10 +26,7 @@ const PREDICATE = { size: 10, row: 11 };
 /** The width of a letter, relative to the font size. */
 const LETTER = 0.58;
 
-/**
- * @param {Drawn} drawn
- * @returns {{text: string, width: number, height: number}}
- */
+/** @param {Drawn} drawn @returns {{text: string, width: number, height: number}} */
 export function asSvg(drawn) {
   const { width, height, places } = scaled(drawn);
   const columns = Math.max(1, Math.floor((width - 2 * 20) / LEGEND.column));
@@ -42,11 +38,8 @@ export function asSvg(drawn) {
     `<defs><marker id="arrow" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7" orient="auto-start-reverse"><path d="M0 0L8 4L0 8z" fill="${drawn.theme.edge}"/></marker></defs>`,
     `<rect width="${width}" height="${whole}" fill="${drawn.theme.background}"/>`,
     ...pictureLines(drawn, places, width),
-    ...entries.map((entry, nth) =>
-      placed(entry, { x: 20 + (nth % columns) * LEGEND.column, y: height + Math.floor(nth / columns) * LEGEND.row + 10 }),
-    ),
-    "</svg>",
-    "",
+    ...entries.map((entry, nth) => placed(entry, { x: 20 + (nth % columns) * LEGEND.column, y: height + Math.floor(nth / columns) * LEGEND.row + 10 })),
+    "</svg>", "",
   ].join("\n");
   return { text, width, height: whole };
 }
@@ -60,10 +53,7 @@ function scaled({ nodes }) {
   const width = Math.round(Math.max((right - left) * scale, SIDE.least) + 2 * SIDE.margin);
   const height = Math.round(Math.max((bottom - top) * scale, SIDE.least / 2) + 2 * SIDE.margin);
   const middle = { x: (left + right) / 2, y: (top + bottom) / 2 };
-  /** @type {Map<string, Place>} */
-  const places = new Map();
-  for (const { id, x, y, size } of nodes)
-    places.set(id, { x: width / 2 + (x - middle.x) * scale, y: height / 2 + (y - middle.y) * scale, size });
+  const places = new Map(nodes.map(({ id, x, y, size }) => [id, { x: width / 2 + (x - middle.x) * scale, y: height / 2 + (y - middle.y) * scale, size }]));
   return { width, height, places };
 }
 
@@ -155,10 +145,7 @@ function bow(nth) {
 function curve(from, to, bend) {
   const [dx, dy] = [to.x - from.x, to.y - from.y];
   const length = Math.hypot(dx, dy) || 1;
-  const control = {
-    x: (from.x + to.x) / 2 - (dy / length) * bend * 40,
-    y: (from.y + to.y) / 2 + (dx / length) * bend * 40,
-  };
+  const control = { x: (from.x + to.x) / 2 - (dy / length) * bend * 40, y: (from.y + to.y) / 2 + (dx / length) * bend * 40 };
   const [start, end] = [towards(from, control), towards(to, control)];
   const label = { x: (start.x + 2 * control.x + end.x) / 4, y: (start.y + 2 * control.y + end.y) / 4 };
   return { path: `M${at(start)}Q${at(control)} ${at(end)}`, label, angle: Math.atan2(dy, dx), length: length - from.size - to.size };
@@ -167,10 +154,7 @@ function curve(from, to, bend) {
 /** @param {Place} node @param {number} nth */
 function loop({ x, y, size }, nth) {
   const reach = size + 26 + nth * 12;
-  const [left, right] = [
-    { x: x - size * 0.7, y: y - size * 0.7 },
-    { x: x + size * 0.7, y: y - size * 0.7 },
-  ];
+  const [left, right] = [-0.7, 0.7].map((part) => ({ x: x + size * part, y: y - size * 0.7 }));
   const path = `M${at(left)}C${at({ x: x - reach, y: y - reach })} ${at({ x: x + reach, y: y - reach })} ${at(right)}`;
   return { path, label: { x, y: y - size - reach * 0.7 }, angle: 0, length: Infinity };
 }
@@ -199,15 +183,8 @@ function titleOf({ id, name, type }) {
   return name === id ? `${id} (${type})` : `${name} (${type}, ${id})`;
 }
 
-/**
- * A full node is solid, a stub is pale, a seed has a ring.
- *
- * @param {number} size
- * @param {string} shape
- * @param {string} colour
- * @param {Drawn["theme"]} theme
- * @param {{full?: boolean, seed?: boolean}} kind
- */
+/** A full node is solid, a stub is pale, a seed has a ring. @param {number} size @param {string} shape @param {string} colour @param {Drawn["theme"]} theme @param
+ * {{full?: boolean, seed?: boolean}} kind */
 function mark(size, shape, colour, theme, { full = true, seed = false }) {
   const inside = `fill="${colour}" fill-opacity="${full ? 1 : 0.25}" stroke="${colour}" stroke-width="1.5"`;
   const ring = `fill="none" stroke="${theme.text}" stroke-width="2"`;
@@ -216,18 +193,12 @@ function mark(size, shape, colour, theme, { full = true, seed = false }) {
 
 /** @param {string} shape @param {number} size @param {string} paint */
 function outline(shape, size, paint) {
-  const [square, diamond, tip, base] = [0.88, 1.2, 1.24, 0.62].map((part) => round(part * size));
-  if (shape === "square") return `<path d="M${-square} ${-square}H${square}V${square}H${-square}z" ${paint}/>`;
-  if (shape === "diamond") return `<path d="M0 ${-diamond}L${diamond} 0L0 ${diamond}L${-diamond} 0z" ${paint}/>`;
-  if (shape === "triangle") return `<path d="M0 ${-tip}L${round(1.07 * size)} ${base}H${round(-1.07 * size)}z" ${paint}/>`;
-  return `<circle r="${round(size)}" ${paint}/>`;
+  return `<path d="${OUTLINES[shape]}" transform="scale(${(size / OUTLINE_RADIUS).toFixed(3)}) translate(-8 -8)" vector-effect="non-scaling-stroke" ${paint}/>`;
 }
 
 /** The meaning of the marks that occur in the picture. @param {Drawn} drawn @returns {string[]} */
 function legendEntries({ nodes, legend, theme }) {
-  const found = legend.map(
-    ({ label, shape, colour, count }) => mark(6, shape, colour, theme, {}) + legendText(`${label} (${count.toLocaleString("en")})`, theme),
-  );
+  const found = legend.map(({ label, shape, colour, count }) => mark(6, shape, colour, theme, {}) + legendText(`${label} (${count.toLocaleString("en")})`, theme));
   if (nodes.some((node) => node.seed)) found.push(mark(4, "circle", theme.edge, theme, { seed: true }) + legendText("seed", theme));
   if (nodes.some((node) => !node.full)) found.push(mark(6, "circle", theme.edge, theme, { full: false }) + legendText("stub, without its record", theme));
   return found;

@@ -21,13 +21,9 @@ export function sentences(graph, onPick) {
 }
 
 /** The edges of the connections from the seeds to where no edge leads further away; one more than are listed. @param {Graph} graph */
-function routesOf({ nodes, edges }) {
-  /** @type {Map<string, Map<string, Edge[]>>} */
-  const near = new Map(nodes.map(({ id }) => [id, new Map()]));
-  for (const edge of edges)
-    for (const [id, other] of [[edge.subject, edge.object], [edge.object, edge.subject]]) near.get(id)?.set(other, [...(near.get(id)?.get(other) ?? []), edge]);
-  const steps = new Map(nodes.filter(({ seed }) => seed).map(({ id }) => [id, 0]));
-  for (const [id, step] of steps) for (const other of near.get(id)?.keys() ?? []) if (!steps.has(other)) steps.set(other, step + 1); // and so on from these
+function routesOf(graph) {
+  const near = graph.neighbours();
+  const steps = graph.steps(near);
   const open = [...steps.keys()].filter((id) => !steps.get(id)).map((id) => ({ id, route: /** @type {Edge[]} */ ([]) }));
   const routes = [];
   while (open.length && routes.length <= MOST) {

@@ -12,6 +12,9 @@ import { relationsOf } from "./hub.js";
 import { predicateWords, stepWords } from "../words.js";
 import { failure, notesList, typeName } from "./parts.js";
 
+/** The operator's template for addresses of sources (`source_url`). */
+const SOURCE_URL = document.querySelector("meta[name=source-url]")?.getAttribute("content") ?? "";
+
 const OWN = new Set(["id", "entity_type", "notes", "edges", "provenance", "name"]);
 
 /** The number of neighbours that a relation lists, and of passages that are shown at once. */
@@ -137,12 +140,25 @@ export function evidencePart(record, names) {
   return h("section", { "aria-labelledby": "evidence" }, h("h2", { id: "evidence" }, "Evidence ", h("span", { class: "muted" }, about)), list, more);
 }
 
+/** The address of an item's source, from the operator's template; null if a field is missing, or would lead elsewhere as dots do. @param {Record<string, any>} item */
+function sourceOf(item) {
+  let whole = SOURCE_URL !== "";
+  const address = SOURCE_URL.replace(/\{(\w+)\}/g, (_, key) => {
+    const text = Object.hasOwn(item, key) && ["string", "number"].includes(typeof item[key]) ? String(item[key]) : "";
+    whole &&= /^(?!\.+$)[^\ud800-\udfff]+$/u.test(text);
+    return whole ? encodeURIComponent(text) : "";
+  });
+  return whole ? address : null;
+}
+
 /** @param {any} item @param {Map<string, string>} names */
-function evidenceItem({ subject, predicate, object, document_id: source, section, text_span: text, confidence }, names) {
+function evidenceItem(item, names) {
+  const { subject, predicate, object, document_id: source, section, text_span: text, confidence } = item;
+  const address = sourceOf(item);
   const end = (/** @type {string} */ id) => link(href({ view: "entity", id }), null, name(names.get(id) ?? id));
   const document = source && (isWebAddress(source) ? link(source, null, name(source)) : names.has(source) ? end(source) : name(source, "id"));
   return h("li", null,
     h("p", { class: "triple" }, subject && end(subject), predicate && h("span", { title: `-${predicate}->` }, name(predicateWords(predicate))), object && end(object)),
     text && h("blockquote", { dir: "auto" }, text),
-    h("p", { class: "source muted" }, document, section && name(section), typeof confidence === "number" && h("span", null, `confidence ${confidence}`)));
+    h("p", { class: "source muted" }, document, section && name(section), typeof confidence === "number" && h("span", null, `confidence ${confidence}`), address && link(address, null, "Open source")));
 }

@@ -1,22 +1,26 @@
 // @ts-check
 /** Parts that several views share: messages, notes, marks of types, sizes. */
 
-import { h, name, plural, count, announce } from "../dom.js";
-import { markOf, SHAPES } from "../palette.js";
+import { h, name, plural, count } from "../dom.js";
+import { markOf } from "../palette.js";
 import { forPeople } from "../notes.js";
 import { set } from "../state.js";
 
-const OUTLINES = {
+/** The outlines of the shapes, in a box of 16 by 16. @type {Record<string, string>} */
+export const OUTLINES = {
   circle: "M8 2.5a5.5 5.5 0 1 1 0 11a5.5 5.5 0 1 1 0-11",
   square: "M3 3h10v10H3z",
   diamond: "M8 1.5L14.5 8L8 14.5L1.5 8z",
   triangle: "M8 2l6.5 11.5h-13z",
 };
 
+/** The radius of the circle among the outlines. */
+export const OUTLINE_RADIUS = 5.5;
+
 /** The mark of a type: its shape in its colour. @param {string} type @param {boolean} [full] */
 export function mark(type, full = true) {
   const { colour, shape } = markOf(type);
-  const path = h("path", { d: OUTLINES[/** @type {"circle"} */ (shape)], fill: colour, "fill-opacity": full ? 1 : 0.25, stroke: colour, "stroke-width": 1.5 });
+  const path = h("path", { d: OUTLINES[shape], fill: colour, "fill-opacity": full ? 1 : 0.25, stroke: colour, "stroke-width": 1.5 });
   return h("svg", { class: "mark", viewBox: "0 0 16 16", "aria-hidden": "true" }, path);
 }
 
@@ -74,18 +78,10 @@ export function cost(calls) {
   return `${plural(calls.length, "call")} · ${count(sum("bytes"))} bytes · about ${count(sum("tokens"))} tokens · ${count(Math.round(sum("ms")))} ms`;
 }
 
-/**
- * A type in the legend, which shows and hides its nodes.
- *
- * @param {string} type
- * @param {number} n The number of its nodes.
- * @param {import("../state.js").State} state
- */
+/** A type in the legend, which shows and hides its nodes. @param {string} type @param {number} n The number of its nodes. @param {import("../state.js").State} state */
 export function legendButton(type, n, state) {
   const off = state.hide.includes(type);
   const hide = off ? state.hide.filter((/** @type {string} */ t) => t !== type) : [...state.hide, type];
   return h("button", { type: "button", "aria-pressed": String(!off), onclick: () => set({ hide }, { replace: true }) },
     mark(type), name(type, "type-name"), h("span", { class: "number" }, count(n)));
 }
-
-export { announce, SHAPES };

@@ -79,7 +79,7 @@ export function start(container) {
 
   /** Count the values of properties that are numbers, with one call for all cards that are shown. @param {Schema} known */
   async function histograms(known) {
-    const owners = ordered(known).slice(0, CARDS).flatMap((type) => ranged(type, known).map((key) => ({ type, key }))).slice(0, 20);
+    const owners = ordered(known).slice(0, CARDS).flatMap((type) => ranged(type, known).map(({ name: key }) => ({ type, key }))).slice(0, 20);
     const types = [...new Set(owners.map(({ type }) => type))];
     const nodes = types.reduce((sum, type) => sum + (known.nodeCounts.get(type) ?? MOST_COUNTED), 0);
     if (!types.length || nodes > MOST_COUNTED) return;
@@ -177,13 +177,13 @@ function card(type, known) {
   return h("article", { class: "card" },
     h("h2", null, link(href(setOf(type)), null, typeName(type)), h("span", { class: "number" }, total === undefined ? "" : count(total))),
     h("ul", null, places, all.length > RELATIONS && h("li", null, more)),
-    propertiesOf([type], known).filter(({ numbers }) => numbers).slice(0, 2).map(({ name: key, range }) =>
+    ranged(type, known).map(({ name: key, range }) =>
       h("div", { class: "ranged" }, name(key), h("span", { "data-of": `${type}.${key}` }), h("span", { class: "number muted" }, range.replace("..", " to ")))));
 }
 
 /** The properties of a type that are numbers, as many as a card shows. @param {string} type @param {Schema} known */
 function ranged(type, known) {
-  return propertiesOf([type], known).filter(({ numbers }) => numbers).slice(0, 2).map((one) => one.name);
+  return propertiesOf([type], known).filter(({ numbers }) => numbers).slice(0, 2);
 }
 
 /** The values of a property as bars, if all of them are listed. @param {any} facet */

@@ -175,6 +175,7 @@ function sortable(columns, rows, sort, ordered, part, onRow) {
   const key = (sort || ordered).replace(/^-/, "");
   const down = (sort || ordered).startsWith("-");
   const by = columns.find((c) => c.key === key);
+  const compare = (/** @type {any} */ a, /** @type {any} */ b) => (a < b ? -1 : a > b ? 1 : 0);
   const sorted = sort && by ? [...rows].sort((a, b) => compare(by.of(a), by.of(b)) * (down ? -1 : 1)) : rows;
   const placed = by ? [...new Set([columns[0], by, ...columns])] : columns; // the values sorted by are next to the names
   const head = placed.map((column) => heading(column, key, down, part));
@@ -196,9 +197,4 @@ function heading({ title, key: own, by, number }, key, down, part) {
   const about = whole ? `${title}: sorts the whole answer` : part ? `${title}: sorts the rows of this page` : title;
   return h("th", { scope: "col", "aria-sort": sort, class: `${own.replace(/ .*$/s, "")}-column ${number ? "number" : ""}` },
     h("button", { type: "button", class: "sort", title: about, onclick: order }, title, h("span", { "aria-hidden": "true", class: "arrow" }, now ? (down ? "↓" : "↑") : "")));
-}
-
-/** @param {any} a @param {any} b */
-function compare(a, b) {
-  return a < b ? -1 : a > b ? 1 : 0;
 }

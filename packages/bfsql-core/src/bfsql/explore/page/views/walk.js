@@ -8,7 +8,7 @@ import { createPicture } from "../picture.js";
 import { knownName, readNames } from "../names.js";
 import { schemaOrNull } from "../schema.js";
 import { sentence } from "../sentence.js";
-import { isAlone, isPattern, isSet, patternWords } from "../sets.js";
+import { isAlone, isPattern, isSet, patternWords, seedTypes } from "../sets.js";
 import { get, go, set } from "../state.js";
 import { rename, show } from "../shown.js";
 import { isRestricted, opening, openingOf, walk as ask, walkArguments } from "../walking.js";
@@ -140,7 +140,7 @@ export function walk(container, state) {
     const drawable = graph.edges.length > 0 || (!now.show && first.max_hops !== 0 && !isSet(now));
     if (fresh) {
       parts.split.classList.toggle("table-alone", !drawable);
-      picture.show(drawable ? drawn : new Graph(), { hidden });
+      picture.show(drawable ? drawn : new Graph(), { hidden, isStart: startOf(now) });
       fill(over, !graph.size && h("p", { class: "empty" }, "Nothing was found. The notes say how far the walk got."));
       fill(parts.status, statusOf(walked), pager(first, now), undo(now, nameOf), drawable && drawn.size < graph.size && h("span", null, `${plural(graph.size - drawn.size, "node")} without edges on this page: in the table alone`));
       fill(parts.notes, notesLine(calls[0].notes.filter((note) => !isAlone(now) || !/^(?:facets: |fields: |Nodes? \d)/.test(note)), [...new Set(calls.slice(1).flatMap((made) => made.notes))]));
@@ -178,6 +178,12 @@ export function walk(container, state) {
     },
     { update },
   );
+}
+
+/** What tells the nodes from which paths start; undefined for an answer without paths. @param {State} state */
+function startOf(state) {
+  const types = seedTypes(state);
+  return state.path.length || state.along.length || state.to.length ? (/** @type {any} */ { seed, type }) => seed || Boolean(types?.has(type)) : undefined;
 }
 
 /** The part of a state that decides the answer. @param {State} state */
