@@ -203,18 +203,18 @@ class RoleGraphDb(GraphView):
 
     async def entity_types(self) -> list[str]:
         """The types of visible nodes."""
-        return (await self._known())[0]
+        return (await self._vocabulary())[0]
 
     async def predicates(self) -> list[str]:
         """The predicates of visible edges."""
-        return (await self._known())[1]
+        return (await self._vocabulary())[1]
 
     async def comprehensive(self) -> bool:
         """Whether both lists are complete."""
-        await self._known()
+        await self._vocabulary()
         return not self._outline.sampled and await self._inner.comprehensive()
 
-    async def _known(self) -> tuple[list[str], list[str]]:
+    async def _vocabulary(self) -> tuple[list[str], list[str]]:
         """The two lists, counted before if that takes no more than some seconds."""
         with suppress(StoreError, TimeoutError):
             async with asyncio.timeout(call.seconds_left(3.0, 0.5)), self._counting:
