@@ -161,7 +161,7 @@ def test_every_command_is_there_with_its_own_options() -> None:
         }
         first = {f"--{p.name}" for p in PARAMETERS.get(name.replace("-", "_"), ())[:1]}
         shared = {"--backend", "--config", "--graph-name", "--verbose", "--help-all"}
-        shared |= {"--all", "--json", "--answer-format"} | first if tool else set()
+        shared |= {"--all", "--json", "--as", "--answer-format"} | first if tool else set()
         assert [flag for flag in sorted(ours - shared) if flag not in text] == [], name
 
 

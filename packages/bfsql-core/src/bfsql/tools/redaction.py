@@ -121,12 +121,12 @@ class RedactedGraphDb(NormalizedBackend):
         outline = await self._inner.outline()
         return outline and replace(
             outline.without_ends,
-            node_properties=self._kept(outline.node_properties),
-            edge_properties=self._kept(outline.edge_properties),
+            node_properties=self._properties(outline.node_properties),
+            edge_properties=self._properties(outline.edge_properties),
             tables=[],
         )
 
-    def _kept(self, known: Mapping[str, Sequence[Property]]) -> dict[str, list[Property]]:
+    def _properties(self, known: Mapping[str, Sequence[Property]]) -> dict[str, list[Property]]:
         keeps = self._hooks.keeps
         kept = {of: [one for one in some if keeps(one.name)] for of, some in known.items()}
         return {of: some for of, some in kept.items() if some}

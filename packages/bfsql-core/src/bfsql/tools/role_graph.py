@@ -69,7 +69,7 @@ class RoleJudge:
     """Decides what a role may see: names count in any case, and `today` is the day in UTC."""
 
     def __init__(self, role: Role, name_keys: NameKeys) -> None:
-        every = [(_folded(p.types), p.conditions) for p in hidden_patterns(role, name_keys)]
+        every = [(_in_one_case(p.types), p.conditions) for p in hidden_patterns(role, name_keys)]
         whole = [kind for types, conditions in every if types and not conditions for kind in types]
         self.patterns = [one for one in every if one[1] or one[0] is None]
         self._types, self._predicates = (
@@ -106,7 +106,7 @@ class RoleJudge:
         """None: a hidden node is an unknown id."""
 
 
-def _folded(names: Iterable[str] | None) -> frozenset[str] | None:
+def _in_one_case(names: Iterable[str] | None) -> frozenset[str] | None:
     return None if names is None else frozenset(map(fold, names))
 
 
@@ -203,18 +203,18 @@ class RoleGraphDb(GraphView):
 
     async def entity_types(self) -> list[str]:
         """The types of visible nodes."""
-        return (await self._known())[0]
+        return (await self._vocabulary())[0]
 
     async def predicates(self) -> list[str]:
         """The predicates of visible edges."""
-        return (await self._known())[1]
+        return (await self._vocabulary())[1]
 
     async def comprehensive(self) -> bool:
         """Whether both lists are complete."""
-        await self._known()
+        await self._vocabulary()
         return not self._outline.sampled and await self._inner.comprehensive()
 
-    async def _known(self) -> tuple[list[str], list[str]]:
+    async def _vocabulary(self) -> tuple[list[str], list[str]]:
         """The two lists, counted before if that takes no more than some seconds."""
         with suppress(StoreError, TimeoutError):
             async with asyncio.timeout(call.seconds_left(3.0, 0.5)), self._counting:
