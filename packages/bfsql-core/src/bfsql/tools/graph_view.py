@@ -28,6 +28,7 @@ from bfsql.integers import (
     ForwardingIntegerGraph,
     IntArray,
     NodeBatch,
+    Numbering,
     ResolvedNode,
     Ring,
 )
@@ -68,7 +69,7 @@ class ViewColumns(ForwardingIntegerGraph):
         super().__init__(self._codes.graph if self._codes else columns)
         self.answer_cache = None  # of answers about the whole graph
         self._db, self._judge = db, judge
-        self._numbers, self._verdicts = dict[Verdict, int](), list[Verdict]()
+        self._verdicts = Numbering()
         self._rings, self._edges = 0, list[Ring]()
         """What was read of whole rings, with numbers of verdicts beside those of predicates."""
         self._hidden = np.zeros(0, np.int8)
@@ -87,7 +88,7 @@ class ViewColumns(ForwardingIntegerGraph):
             subjects, objects = shown.reshape(2, -1)
             edges = marked(edges, subjects & objects)
         numbers = counted_numbers(edges.predicates % KINDS)
-        return {self._verdicts[number]: count for number, count in numbers.items()}
+        return {self._verdicts.names[number]: count for number, count in numbers.items()}
 
     async def find(self, ids: Sequence[str]) -> list[ResolvedNode | None]:
         """The visible node of each id; an error if the judge refuses a hidden one."""
@@ -117,7 +118,7 @@ class ViewColumns(ForwardingIntegerGraph):
                 rest = marked(own, unread := numbers < 0)
                 numbers[unread] = await self._read(rest, rest.predicates, self.predicate_names)
                 read.append(own._replace(predicates=predicates * KINDS + numbers))
-                ring = marked(own, np.array([one for one, _ in self._verdicts]).take(numbers))
+                ring = marked(own, np.array([one for one, _ in self._verdicts.names], bool).take(numbers))
                 subjects, objects = (await self.are_visible(ring.ends)).reshape(2, -1)
                 yield marked(ring, subjects & objects)
         self._edges += read
@@ -139,7 +140,7 @@ class ViewColumns(ForwardingIntegerGraph):
         types = await call.within(self._inner.types(new))
         are_nodes = np.flatnonzero(types != NO_NODE)
         numbers = await self._read(new[are_nodes], types[are_nodes], self.type_names)
-        hidden[are_nodes] = [-1 if self._verdicts[n][0] else 1 for n in numbers.tolist()]
+        hidden[are_nodes] = [-1 if self._verdicts.names[n][0] else 1 for n in numbers.tolist()]
         self._hidden[new] = hidden
         visible: BoolArray = self._hidden.take(handles) < 0
         return visible
@@ -148,13 +149,15 @@ class ViewColumns(ForwardingIntegerGraph):
         self, things: IntArray | Ring, owners: IntArray, names: Sequence[str]
     ) -> IntArray:
         """The numbers of the verdicts on nodes or edges whose metadata are read."""
-        numbers, read = list[int](), properties_of(self._db, self._inner, things, self._judge.keys)
+        judge, numbers = self._judge, list[int]()
+        read = properties_of(self._db, self._inner, things, judge.keys)
         async with aclosing(read) as parts:
             async for part, values in parts:
                 call.hold(EDGE_BYTES * len(owners[part]))
                 for owner, *own in zip(owners[part].tolist(), *values.values(), strict=True):
                     known = dict(zip(values, own, strict=True))
-                    numbers.append(self._number(self._judge.reading(names[owner], known)))
+                    verdict = judge.verdict(judge.reading(names[owner], known))
+                    numbers.append(self._verdicts[verdict])
         return np.array(numbers, np.int32)
 
     async def _of_codes(self, codes: IntArray, graph: CodedGraph) -> IntArray:
@@ -163,23 +166,17 @@ class ViewColumns(ForwardingIntegerGraph):
         new = distinct_numbers(codes[self._by_code.take(codes) == 0])
 
         def judge() -> None:
+            memo, reading, verdict = graph.memo, self._judge.reading, self._judge.verdict
             for code in call.checked(new.tolist()):
-                if code not in graph.memo:
+                if code not in memo:
                     row = graph.row(code)
-                    graph.memo[code] = row and self._judge.reading(*row)
-                reading = graph.memo[code]
-                self._by_code[code] = -1 if reading is None else self._number(reading) + 1
+                    memo[code] = row and reading(*row)
+            readings = map(memo.__getitem__, new.tolist())
+            numbers = (-1 if one is None else self._verdicts[verdict(one)] + 1 for one in readings)
+            self._by_code[new] = np.fromiter(numbers, np.int32, len(new))
 
         await off_loop(len(new) * KINDS, judge)
         return np.maximum(self._by_code.take(codes) - 1, -1)
-
-    def _number(self, reading: Any) -> int:
-        """The number of the verdict on a reading."""
-        verdict = self._judge.verdict(reading)
-        number = self._numbers.setdefault(verdict, len(self._verdicts))
-        if number == len(self._verdicts):
-            self._verdicts.append(verdict)
-        return number
 
 
 class GraphView(NormalizedBackend):
