@@ -221,7 +221,7 @@ def moment_in(text: str) -> Moment | None:
         return (written[0],)
     whole = int(second[:2]) if second else 0
     try:
-        when = dt.datetime(*written, *[1] * (_DAY - len(written)), second=whole)  # type: ignore[misc]  # noqa: DTZ001
+        when = dt.datetime(*written, *[1] * (_DAY - len(written)), second=whole)  # type: ignore[arg-type, misc]  # noqa: DTZ001
         if zone is not None and zone not in "zZ":
             hours, minutes = int(zone[1:3]), int(zone[3:].lstrip(":") or 0)
             offset = dt.timedelta(hours=hours, minutes=minutes)

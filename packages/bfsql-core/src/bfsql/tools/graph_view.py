@@ -118,7 +118,9 @@ class ViewColumns(ForwardingIntegerGraph):
                 rest = marked(own, unread := numbers < 0)
                 numbers[unread] = await self._read(rest, rest.predicates, self.predicate_names)
                 read.append(own._replace(predicates=predicates * KINDS + numbers))
-                ring = marked(own, np.array([one for one, _ in self._verdicts.names], bool).take(numbers))
+                ring = marked(
+                    own, np.array([one for one, _ in self._verdicts.names], bool).take(numbers)
+                )
                 subjects, objects = (await self.are_visible(ring.ends)).reshape(2, -1)
                 yield marked(ring, subjects & objects)
         self._edges += read
