@@ -15,9 +15,12 @@ from bfsql.models.valid_time import proposed_time_keys
         (["start", "x"], ""),
         (["end", "until"], ""),
         ([], ""),
+        (["During", "x"], "--valid-from During --valid-until During"),
+        ({"x": "[1,10)", "t": '["2012-01-01 10:00:00+00",)'}, "--valid-from t --valid-until t"),
+        ({"x": "[a,b]", "y": "empty", "z": "(,)", "n": None}, ""),
     ],
 )
 def test_a_pair_that_is_spelt_like_dates_is_proposed(names, options):
-    keys = proposed_time_keys(names)
+    keys = proposed_time_keys(names if isinstance(names, dict) else dict.fromkeys(names))
     assert keys.options == options
     assert bool(keys) == bool(options)

@@ -71,6 +71,11 @@ class TimeKeys:
         return frozenset((PERIODS, *(".".join(n[at:]) for n in names for at in range(len(n)))))
 
     @property
+    def names(self) -> list[str]:
+        """The names, each once."""
+        return list(dict.fromkeys((*self.valid_from, *self.valid_until)))
+
+    @property
     def options(self) -> str:
         """As options of a command."""
         ends = (("--valid-from", self.valid_from), ("--valid-until", self.valid_until))
@@ -121,12 +126,21 @@ _PAIRS = (
     *(("validfrom", "validto"), ("validfrom", "validuntil"), ("validat", "invalidat")),
     *(("startdate", "enddate"), ("datefrom", "dateto"), ("fromdate", "todate"), ("start", "end")),
     *(("since", "until"), ("from", "until"), ("begin", "end"), ("hired", "left"), ("since", "")),
+    *((one, one) for one in ("during", "validduring", "validperiod", "validrange", "sysperiod")),
 )
 """Names of two properties, without case and separators, that say from and until when."""
 
 
-def proposed_time_keys(names: Iterable[str]) -> TimeKeys:
-    """The properties among some that are spelt like those of the dates of facts."""
+def proposed_time_keys(names: Mapping[str, Any]) -> TimeKeys:
+    """The properties among some that look like the dates of facts.
+
+    Args:
+        names: By name: one of its values, None if none is known. A range of dates is both.
+    """
+    for name, example in names.items():
+        periods = [_stored_period(one, included=False) for one in _ranges(str(example))]
+        if any(not one.unread and one not in (_ALWAYS, _NEVER) for one in periods):
+            return TimeKeys([name], [name])
     spelt = {re.sub(r"[\W_]", "", name).casefold(): name for name in names}
     for start, end in _PAIRS:
         if start in spelt and (not end or end in spelt):
