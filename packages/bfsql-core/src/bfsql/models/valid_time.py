@@ -181,7 +181,7 @@ class TimeJudge:
         included = self._time_keys.until_included
         if self._plain and known.get(PERIODS) is None:  # most facts, in a quarter of the time
             first, last = map(known.get, self._plain)
-            if first != last and type(first) in _TEXT and type(last) in _TEXT:
+            if type(first) in _TEXT and type(last) in _TEXT and first != last and (first or last):
                 start = _bound(first, start_of) if first else _ALWAYS.start
                 end = _bound(last, end_of if included else start_of) if last else _ALWAYS.end
                 if start and end:

@@ -173,7 +173,7 @@ class ViewColumns(ForwardingIntegerGraph):
                 if code not in memo:
                     row = graph.row(code)
                     memo[code] = row and reading(*row)
-            readings = map(memo.__getitem__, new.tolist())
+            readings = map(memo.__getitem__, call.checked(new.tolist()))
             numbers = (-1 if one is None else self._verdicts[verdict(one)] + 1 for one in readings)
             self._by_code[new] = np.fromiter(numbers, np.int32, len(new))
 
