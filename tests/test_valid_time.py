@@ -46,6 +46,7 @@ SPANS: dict[Any, tuple[datetime, datetime] | None] = {
     "2012-06": (day(2012, 6), day(2012, 7)),
     "2012-06-15": (day(2012, 6, 15), day(2012, 6, 16)),
     "2012-06-15T12:00:00+02:00": (day(2012, 6, 15, 10), day(2012, 6, 15, 10) + INSTANT),
+    "2012-06-15 12:00:00+02": (day(2012, 6, 15, 10), day(2012, 6, 15, 10) + INSTANT),
     "2015-12-31": (day(2015, 12, 31), day(2016)),
     "soon": None,  # neither this nor the list can be read: the end is open
     ("2010", "2012"): None,

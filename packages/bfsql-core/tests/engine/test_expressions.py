@@ -31,7 +31,8 @@ WHOLE = Limits(max_tokens=0)
 SIGNS = {"+": operator.add, "-": operator.sub, "*": operator.mul}
 COMPARED = {"=": operator.eq, "!=": operator.ne, "<": operator.lt, ">=": operator.ge}
 DATES = ["2020-01-31", "2020-02-29", "2021-12-31T12:00:00Z", "2020-05", "1999-12-31 later"]
-VALUES = st.sampled_from([None, None, *nasty_values.VALUES, *DATES, 3, 2.5, 7, 2**62, 1e300])
+NASTY = [one for one in nasty_values.VALUES if "+99:59" not in str(one)]  # no offset of Python
+VALUES = st.sampled_from([None, None, *NASTY, *DATES, 3, 2.5, 7, 2**62, 1e300])
 
 
 # --- one thing at a time: brute force --------------------------------------------------

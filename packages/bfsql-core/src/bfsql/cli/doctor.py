@@ -252,8 +252,8 @@ async def _graph(
         yield Finding("ok", "tables", "how they were read by their keys", "\n".join(lines))
     properties = {**outline.node_properties, **outline.edge_properties}
     for owner, known in () if graph.db.time_keys else properties.items():
-        if keys := proposed_time_keys(one.name for one in known):
-            names = " and ".join((*keys.valid_from, *keys.valid_until))
+        if keys := proposed_time_keys({one.name: next(iter(one.values), None) for one in known}):
+            names = " and ".join(keys.names)
             yield Finding(
                 "ok",
                 "dates",

@@ -74,10 +74,10 @@ def add_advice(
 def propose_dates(sources: Iterable[SourceAccount]) -> None:
     """Enter into an account the columns that may say from and until when its facts hold."""
     for account in sources:
-        columns = (one.name for one in account.columns if one.meaning == "metadata")
+        columns = {one.name: one.example for one in account.columns if one.meaning == "metadata"}
         if keys := proposed_time_keys(columns):
             account.note(
-                f"{' and '.join((*keys.valid_from, *keys.valid_until))} may be the dates of "
+                f"{' and '.join(keys.names)} may be the dates of "
                 f"facts: with {keys.options}, questions can be about a day (at)"
             )
 

@@ -27,8 +27,8 @@ Moment: TypeAlias = tuple[float, ...]
 
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)(e[+-]?[0-9]+)?", re.IGNORECASE)
 _DATE = re.compile(
-    r"([0-9]{4})-([0-9]{2})(?:-([0-9]{2})"
-    r"(?:[T ]([0-9]{2}):([0-9]{2})(?::([0-9]{2}(?:\.[0-9]+)?))?(Z|[+-][0-9]{2}:?[0-9]{2})?)?)?",
+    r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2})(?:[T ]([0-9]{2}):([0-9]{2})"
+    r"(?::([0-9]{2}(?:\.[0-9]+)?))?(Z|[+-][0-9]{2}(?::?[0-9]{2})?)?)?)?)?",
     re.IGNORECASE,
 )
 _UNORDERED = re.compile(
@@ -44,11 +44,10 @@ _SHORT = 40
 """Maximum length of such a text."""
 _WHOLE = 1e16
 """Below it a whole float is shown as an int."""
-_YEAR = re.compile(r"[0-9]{4}")
 MOST_DIGITS = 400
 """Maximum characters of a number; longer ones are text."""
-_DAY, _SECOND = 3, 6
-"""Number of parts of a moment that specifies a day, or a second."""
+_DAY = 3
+"""Number of parts of a moment that specifies a day."""
 _FIRST = (1, 1, 1, 0, 0, 0)
 """Default parts of a moment."""
 
@@ -213,19 +212,18 @@ def is_unordered(text: str) -> bool:
 
 def moment_in(text: str) -> Moment | None:
     """The moment that a text represents, a year alone included, or None."""
-    text = text.strip()
-    if _YEAR.fullmatch(text):
-        return (int(text),)
-    found = _DATE.fullmatch(text)
+    found = _DATE.fullmatch(text.strip())
     if found is None:
         return None
-    *parts, zone = found.groups()
-    written = [float(part) if "." in part else int(part) for part in parts if part is not None]
-    whole = [int(part) for part in written]
+    *parts, second, zone = found.groups()
+    written = [int(part) for part in parts if part]
+    if len(written) == 1:  # also 0000, which `datetime` does not have
+        return (written[0],)
+    whole = int(second[:2]) if second else 0
     try:
-        when = dt.datetime(*(whole + [1] * (_DAY - len(whole))))  # type: ignore[arg-type]  # noqa: DTZ001
+        when = dt.datetime(*written, *[1] * (_DAY - len(written)), second=whole)  # type: ignore[arg-type, misc]  # noqa: DTZ001
         if zone is not None and zone not in "zZ":
-            hours, minutes = int(zone[1:3]), int(zone[-2:])
+            hours, minutes = int(zone[1:3]), int(zone[3:].lstrip(":") or 0)
             offset = dt.timedelta(hours=hours, minutes=minutes)
             when = when + offset if zone[0] == "-" else when - offset
     except (ValueError, OverflowError):  # no such day, or before the first one
@@ -233,9 +231,7 @@ def moment_in(text: str) -> Moment | None:
     if len(written) <= _DAY:
         return tuple(written)
     minute = (when.year, when.month, when.day, when.hour, when.minute)
-    if len(written) < _SECOND:
-        return minute
-    return (*minute, when.second + written[-1] - whole[-1])
+    return (*minute, when.second + float(second) - whole) if second else minute
 
 
 def start_of(moment: Moment) -> Moment:

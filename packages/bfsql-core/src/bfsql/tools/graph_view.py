@@ -28,6 +28,7 @@ from bfsql.integers import (
     ForwardingIntegerGraph,
     IntArray,
     NodeBatch,
+    Numbering,
     ResolvedNode,
     Ring,
 )
@@ -72,7 +73,7 @@ class ViewColumns(ForwardingIntegerGraph):
         super().__init__(self._codes.graph if self._codes else columns)
         self.answer_cache = None  # of answers about the whole graph
         self._db, self._judge = db, judge
-        self._numbers, self._verdicts = dict[Verdict, int](), list[Verdict]()
+        self._verdicts = Numbering()
         self._rings, self._edges = 0, list[Ring]()
         """What was read of whole rings, with numbers of verdicts beside those of predicates."""
         self._hidden = np.zeros(0, np.int8)
@@ -91,7 +92,7 @@ class ViewColumns(ForwardingIntegerGraph):
             subjects, objects = shown.reshape(2, -1)
             edges = marked(edges, subjects & objects)
         numbers = counted_numbers(edges.predicates % KINDS)
-        return {self._verdicts[number]: count for number, count in numbers.items()}
+        return {self._verdicts.names[number]: count for number, count in numbers.items()}
 
     async def find(self, ids: Sequence[str]) -> list[ResolvedNode | None]:
         """The visible node of each id; an error if the judge refuses a hidden one."""
@@ -118,15 +119,13 @@ class ViewColumns(ForwardingIntegerGraph):
                     numbers = await self._read(own, own.predicates, names)
                 else:
                     codes, predicates = self._codes.split(whole.predicates)
-                    numbers, own = (
-                        await self._of_codes(codes, self._codes),
-                        own._replace(predicates=predicates),
-                    )
+                    numbers = await self._of_codes(codes, self._codes)
+                    own = whole._replace(predicates=predicates)
                     rest = marked(own, unread := numbers < 0)
                     numbers[unread] = await self._read(rest, rest.predicates, names)
                 if self._reads_edges:
                     read.append(own._replace(predicates=own.predicates * KINDS + numbers))
-                ring = marked(own, np.array([one for one, _ in self._verdicts]).take(numbers))
+                ring = marked(own, self._shown().take(numbers))
                 subjects, objects = (await self.are_visible(ring.ends)).reshape(2, -1)
                 yield marked(ring, subjects & objects)
         self._edges += read
@@ -148,8 +147,7 @@ class ViewColumns(ForwardingIntegerGraph):
         types = await call.within(self._inner.types(new))
         are_nodes = np.flatnonzero(types != NO_NODE)
         numbers = await self._read(new[are_nodes], types[are_nodes], self.type_names)
-        shown = np.array([one for one, _ in self._verdicts], bool).take(numbers)
-        hidden[are_nodes] = np.where(shown, -1, 1)
+        hidden[are_nodes] = np.where(self._shown().take(numbers), -1, 1)
         self._hidden[new] = hidden
         visible: BoolArray = self._hidden.take(handles) < 0
         return visible
@@ -158,21 +156,22 @@ class ViewColumns(ForwardingIntegerGraph):
         self, things: IntArray | Ring, owners: IntArray, names: Sequence[str]
     ) -> IntArray:
         """The numbers of the verdicts on nodes or edges, whose metadata are read if they decide."""
-        is_ring, table = isinstance(things, Ring), np.full(owners.max(initial=-1) + 1, -1, np.int32)
+        judge, is_ring = self._judge, isinstance(things, Ring)
+        table = np.full(owners.max(initial=-1) + 1, -1, np.int32)
         for owner in distinct_numbers(owners).tolist():
-            if verdict := self._judge.alone(names[owner], of_edges=is_ring):
-                table[owner] = self._number(verdict)
+            if alone := judge.alone(names[owner], of_edges=is_ring):
+                table[owner] = self._verdicts[alone]
         numbers = table.take(owners)
         if not (unread := numbers < 0).any():
             return numbers
         rest = marked(things, unread) if isinstance(things, Ring) else things[unread]
         found, owners = list[int](), owners[unread]
-        async with aclosing(properties_of(self._db, self._inner, rest, self._judge.keys)) as parts:
+        async with aclosing(properties_of(self._db, self._inner, rest, judge.keys)) as parts:
             async for part, values in parts:
                 call.hold(EDGE_BYTES * len(owners[part]))
                 for owner, *own in zip(owners[part].tolist(), *values.values(), strict=True):
-                    reading = self._judge.reading(names[owner], dict(zip(values, own, strict=True)))
-                    found.append(self._number(self._judge.verdict(reading)))
+                    known = dict(zip(values, own, strict=True))
+                    found.append(self._verdicts[judge.verdict(judge.reading(names[owner], known))])
         numbers[unread] = found
         return numbers
 
@@ -182,23 +181,21 @@ class ViewColumns(ForwardingIntegerGraph):
         new = distinct_numbers(codes[self._by_code.take(codes) == 0])
 
         def judge() -> None:
+            memo, reading, verdict = graph.memo, self._judge.reading, self._judge.verdict
             for code in call.checked(new.tolist()):
-                if code not in graph.memo:
+                if code not in memo:
                     row = graph.row(code)
-                    graph.memo[code] = row and self._judge.reading(*row)
-                reading = graph.memo[code]
-                verdict = None if reading is None else self._judge.verdict(reading)
-                self._by_code[code] = -1 if verdict is None else self._number(verdict) + 1
+                    memo[code] = row and reading(*row)
+            readings = map(memo.__getitem__, call.checked(new.tolist()))
+            numbers = (-1 if one is None else self._verdicts[verdict(one)] + 1 for one in readings)
+            self._by_code[new] = np.fromiter(numbers, np.int32, len(new))
 
         await off_loop(len(new) * KINDS, judge)
         return np.maximum(self._by_code.take(codes) - 1, -1)
 
-    def _number(self, verdict: Verdict) -> int:
-        """The number of a verdict."""
-        number = self._numbers.setdefault(verdict, len(self._verdicts))
-        if number == len(self._verdicts):
-            self._verdicts.append(verdict)
-        return number
+    def _shown(self) -> BoolArray:
+        """By the number of a verdict: whether it shows."""
+        return np.array([one for one, _ in self._verdicts.names], bool)
 
 
 class GraphView(NormalizedBackend):
