@@ -190,15 +190,6 @@ async def test_conditions_in_brackets_hold_wherever_the_step_is_taken():
         assert answer["along"] == ["T[n>=9] -is_a->"]
 
 
-async def test_a_self_loop_is_followed_in_either_direction():
-    async with open_graph(
-        MemoryBackend([NodeRecord("a", "T"), EdgeRecord("a", "p", "a")])
-    ) as graph:
-        for step in ("-p->", "<-p-"):
-            answer = await tool_calls.read(graph, "bfs_query", seeds=["a"], along=[step])
-            assert triples(answer) == {("a", "p", "a")}
-
-
 async def test_a_note_on_a_relation_in_brackets_is_in_every_answer_to_the_same_call():
     async with open_graph(ColumnsOverMemory(CHAIN)) as graph:
         call = {"seeds": ["n:12"], "along": ["-is_a-> T[-is_a-> T[n>=99]]"]}

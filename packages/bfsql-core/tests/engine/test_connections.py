@@ -164,13 +164,6 @@ CHAIN = [NodeRecord(f"n:{number}", "T") for number in range(8)] + [
 ]
 
 
-async def test_a_chain_is_connected_from_both_ends_in_the_order_of_distance():
-    async with open_graph(MemoryBackend(CHAIN)) as graph:
-        answer = await tool_calls.read(graph, "bfs_query", seeds=["n:5"], to=["n:1"])
-    assert [node["id"] for node in answer["nodes"]] == ["n:5", "n:4", "n:3", "n:2", "n:1"]
-    assert answer["notes"] == ["Shortest connections: 4 edges."]
-
-
 @pytest.mark.parametrize(
     ("edges", "tied"),
     [

@@ -324,16 +324,6 @@ async def test_walks_are_counted_exactly_and_above_2_to_the_53rd_said_to_be_more
     assert many["notes"] == ["paths=9007199254740992 stands for that many walks or more."]
 
 
-async def test_different_nodes_are_counted_from_the_later_step_as_well():
-    steps = ["-studies->", "<-studies-"]
-    answer = await asked(*steps, seeds=["t:1", "t:2", "t:3"], count_distinct=0)
-    assert {n["id"]: n["distinct"] for n in answer["nodes"] if "distinct" in n} == {
-        "t:1": 1,
-        "t:2": 2,
-        "t:3": 1,
-    }
-
-
 async def test_a_limit_of_zero_gives_the_counts_alone():
     answer = await asked("-studies->", "<-studies-", limit=0)
     assert (answer["nodes"], answer["edges"]) == ([], [])

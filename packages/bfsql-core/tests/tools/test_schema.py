@@ -413,16 +413,6 @@ async def test_relations_around_entities_are_those_of_their_edges(case):
 # --- edges by predicate and direction -----------------------------------------
 
 
-async def test_an_entity_is_described_with_its_edges_by_predicate_and_direction(monkeypatch):
-    async with open_graph(MemoryBackend(TRIALS)) as graph:
-        disease = await tool_calls.read(graph, "describe_entity", id="d1")
-        trial = await tool_calls.read(graph, "describe_entity", id="t1")
-        alone = await tool_calls.read(graph, "describe_entity", id="d2")
-    assert disease["edges"] == {"<-studies-": 20}
-    assert trial["edges"] == {"-follows->": 1, "-studies->": 1, "<-follows-": 1}
-    assert "edges" not in alone
-
-
 async def test_edges_that_cannot_be_counted_in_time_are_said(monkeypatch):
     monkeypatch.setattr(describe_schema, "COUNT_SECONDS", 0.01)
 
