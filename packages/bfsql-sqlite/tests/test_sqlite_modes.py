@@ -146,6 +146,33 @@ async def test_a_link_and_the_mode_of_its_file_stay_and_the_backup_is_beside_the
     assert names(real.parent) == ["real.db", "real.db.bak"]
 
 
+async def test_records_are_merged_into_the_graph_that_is_there(load_with, file):
+    await load_with(LoadMode.APPEND, OLD)
+    report = await load_with(
+        LoadMode.APPEND,
+        [
+            NodeRecord("d", "paper", {"name": "On meeting"}),
+            NodeRecord("a", "author", {"age": 37}),
+            EdgeRecord("a", "KNOWS", "b", {"confidence": 0.9}),
+            EdgeRecord("b", "READ", "d"),
+        ],
+    )
+    assert (report.nodes, report.edges, report.evidence) == (3, 2, 1)
+    assert (report.duplicate_nodes, report.duplicate_edges) == (1, 1)
+    assert names(file.parent) == ["graph.db"]
+    backend = await SqliteBackend.create(path=file)
+    assert await backend.metadata_for_node("a") == {
+        "name": "Ada",
+        "age": [36, 37],
+        "other_types": ["author"],
+    }
+    found = await backend.metadata_for_edges_batch([("a", "KNOWS", "b")])
+    assert found["a", "KNOWS", "b"]["confidences"] == [0.5, 0.9]
+    # The document of an old passage has become a node.
+    assert (await backend.provenance_for_node("d", 5))["total"] == 1
+    await backend.close()
+
+
 # --- append and remove --------------------------------------------------------
 
 
