@@ -1,7 +1,6 @@
 """Entries of `bfsql install`: a third-party schema accepts them, and their commands start."""
 
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ from mcp import Client, StdioServerParameters
 
 from bfsql.cli import bfsql
 from bfsql.cli.clients import CLIENTS
+from bfsql_test_support.commands import output
 
 ORACLE = """
 import { MCPConfigRegistry, validateGeneratedConfig } from "@gleanwork/mcp-config-schema";
@@ -52,15 +52,7 @@ def test_the_oracle_takes_every_entry(tmp_path: Path, films_db: Path, node_progr
         texts[name] = text_of(tmp_path, client.name)
     script = node_programs.modules / "oracle.mjs"
     script.write_text(ORACLE, encoding="utf-8")
-    done = subprocess.run(
-        [node_programs.node, str(script)],
-        check=True,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        input=json.dumps(texts),
-    )
-    found = json.loads(done.stdout)
+    found = json.loads(output(node_programs.node, script, stdin=None, input=json.dumps(texts)))
     for name, client in known.items():
         oracle = found[name]
         structure = oracle["configStructure"]

@@ -9,11 +9,9 @@ from dataclasses import replace
 
 import pytest
 
-from bfsql.answers.clean import clean_metadata
 from bfsql.errors import LoadRefused, StoreError, StoreUnavailable
 from bfsql.loading.intake import Worker
 from bfsql.loading.staging import PRAGMAS, Staging
-from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeRecord, EvidenceRecord, LoadReport, NodeRecord
 from bfsql.models.load import LoadMode, LoadOptions
 from bfsql_neo4j import Neo4jSettings
@@ -25,7 +23,7 @@ from bfsql_test_support.case_table import case_table
 from bfsql_test_support.servers.process import PAUSE
 from bfsql_test_support.suites.loading import traced_memory
 from bfsql_testing import EVERYTHING, Kind, LoaderSuite
-from bfsql_testing.conformance.graphs import HOSTILE, VALUES, hostile, values
+from bfsql_testing.conformance.graphs import HOSTILE, hostile
 
 OLD = [NodeRecord("old", "Old", {"name": "what was there"})]
 
@@ -34,10 +32,6 @@ def many(number):
     for n in range(number):
         yield NodeRecord(f"n{n}", "Many", {"name": f"number {n}"})
         yield EdgeRecord(f"n{n}", "AFTER", f"n{max(n - 1, 0)}")
-
-
-def native(value):
-    return value.to_native() if hasattr(value, "to_native") else value
 
 
 async def ids(cypher):
@@ -104,19 +98,6 @@ async def test_types_are_labels_predicates_are_types_and_metadata_is_properties(
         "MATCH (a)-[r]->(b) RETURN a.entity_id, type(r), b.entity_id, properties(r)"
     )
     assert edges == [["a", "TREATS", "b", {"confidence": 0.5, "how__json": '{"dose":1}'}]]
-
-
-async def test_every_value_comes_back_as_answers_show_it(load, cypher):
-    records = values()
-    await load(records)
-    wanted = MemoryBackend(records)
-    rows = await cypher("MATCH (n) RETURN n.entity_id, properties(n)")
-    assert len(rows) == len(VALUES) + 1
-    for entity_id, properties in rows:
-        del properties["entity_id"]
-        have = from_properties({k: native(v) for k, v in properties.items()}, ("entity_id",))
-        want = await wanted.metadata_for_node(entity_id)
-        assert repr(clean_metadata(have)) == repr(clean_metadata(want))
 
 
 async def test_hostile_texts_are_ids_labels_and_types_as_they_are(load, cypher):

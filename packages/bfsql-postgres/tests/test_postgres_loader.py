@@ -363,27 +363,6 @@ async def test_a_connection_lost_inside_the_driver_is_not_asked_to_roll_back(dat
     assert all(await asyncio.gather(*statements, return_exceptions=True))
 
 
-async def test_readers_have_the_old_graph_until_the_new_one_is_whole(load, owner):
-    await load(many(2_000))
-    loop = asyncio.get_running_loop()
-    seen = []
-
-    def read():
-        count = owner.fetchval("SELECT count(*) FROM relationship", timeout=5)
-        seen.append(asyncio.run_coroutine_threadsafe(count, loop).result(10))
-
-    def meanwhile():
-        for number, record in enumerate(many(20_000)):
-            if number % 15_000 == 0:
-                read()
-            yield record
-        read()
-
-    await load(meanwhile())
-    assert set(seen) == {2_000}
-    assert await owner.fetchval("SELECT count(*) FROM relationship") == 20_000
-
-
 async def test_every_read_during_many_loads_sees_one_whole_graph(load, owner):
     await load(many(1))
 

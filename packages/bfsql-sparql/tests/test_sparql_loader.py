@@ -353,9 +353,3 @@ async def test_only_replacing_asks_no_question(empty):
     with pytest.raises(ConfigurationError, match="set endpoint, or SPARQL_ENDPOINT_URL"):
         await load_graph(blind, GRAPH, NEW)
     assert (await load_graph(blind, GRAPH)).nodes == 2
-
-
-async def test_progress_reaches_the_end(empty):
-    phases: list[tuple[str, float | None]] = []
-    await load_graph(empty, GRAPH, LoadOptions(progress=lambda *phase: phases.append(phase)))
-    assert phases[-1] == ("writing", 1.0)

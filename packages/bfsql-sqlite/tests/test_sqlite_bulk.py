@@ -5,7 +5,6 @@ import gzip
 import importlib
 import json
 import sqlite3
-import subprocess
 import sys
 from collections import Counter
 from contextlib import closing
@@ -32,6 +31,7 @@ from bfsql_sqlite.bulk import RECORD_BY_RECORD
 from bfsql_sqlite.bulk_graph import BulkGraph
 from bfsql_sqlite.plugin import plugin
 from bfsql_test_support.case_table import case_table
+from bfsql_test_support.commands import run
 
 zstd = importlib.import_module(ZSTD)
 
@@ -254,38 +254,7 @@ async def test_a_load_that_is_cancelled_leaves_the_old_file(tmp_path, phase):
     assert names(tmp_path) == ["graph.db", "t.csv"]
 
 
-def test_a_disk_that_is_full_is_reported_and_leaves_the_old_file(tmp_path):
-    pytest.importorskip("resource", reason="limits on a file's size are a matter of POSIX")
-    table, file = tmp_path / "t.csv", tmp_path / "graph.db"
-    table.write_text("subject,object\n" + "".join(f"{i},{i % 5000}\n" for i in range(100_000)))
-    file.touch()
-    script = """
-import resource, sys
-from bfsql.cli import main
-resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, 500_000))
-sys.argv[0] = "bfsql"
-main()
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", script, "load", table, "--path", file],
-        timeout=60,
-        check=False,
-        capture_output=True,
-        text=True,
-    )
-    told = " ".join(done.stderr.split())
-    assert "cannot be written: " in told
-    assert "The previous content is unchanged" in told
-    assert file.read_bytes() == b""
-    assert names(tmp_path) == ["graph.db", "t.csv"]
-
-
-def test_a_disk_that_is_full_when_duckdb_spills_is_reported_and_leaves_the_old_file(tmp_path):
-    pytest.importorskip("resource", reason="limits on a file's size are a matter of POSIX")
-    table, file = tmp_path / "t.csv", tmp_path / "graph.db"
-    table.write_text("subject,object\n" + "".join(f"{i},{i % 5000}\n" for i in range(300_000)))
-    file.touch()
-    script = """
+FULL = """
 import resource, sys
 from bfsql.cli import main
 from bfsql_sqlite import bulk
@@ -297,20 +266,25 @@ def with_a_full_disk(graph):
     resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))
     number(graph)
 
-bulk.CONFIG |= {"memory_limit": "30MB", "threads": "1"}
-bulk.BulkGraph.number = with_a_full_disk
+if sys.argv.pop() == "spills":
+    bulk.CONFIG |= {"memory_limit": "30MB", "threads": "1"}
+    bulk.BulkGraph.number = with_a_full_disk
+else:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, 500_000))
 sys.argv[0] = "bfsql"
 main()
 """
-    done = subprocess.run(
-        [sys.executable, "-c", script, "load", table, "--path", file],
-        timeout=300,
-        check=False,
-        capture_output=True,
-        text=True,
-    )
+
+
+@case_table(("when", "rows"), [("at once", 100_000), ("spills", 300_000)])
+def test_a_disk_that_is_full_is_reported_and_leaves_the_old_file(tmp_path, when, rows):
+    pytest.importorskip("resource", reason="limits on a file's size are a matter of POSIX")
+    table, file = tmp_path / "t.csv", tmp_path / "graph.db"
+    table.write_text("subject,object\n" + "".join(f"{i},{i % 5000}\n" for i in range(rows)))
+    file.touch()
+    done = run(sys.executable, "-c", FULL, "load", table, "--path", file, when, timeout=300)
     [told] = done.stderr.splitlines()
-    assert "duckdb_temp" in told
+    assert ("duckdb_temp" in told) == (when == "spills")
     assert "cannot be written: " in told
     assert "The previous content is unchanged" in told
     assert file.read_bytes() == b""

@@ -13,7 +13,6 @@ import pytest
 from bfsql import call, open_graph
 from bfsql.engine import bfs_query
 from bfsql.errors import StoreError
-from bfsql.integers import NO_NODE
 from bfsql.models import BfsQuery, EdgeRecord, NodeRecord
 from bfsql.plugins import hookimpl
 from bfsql_sqlite import SqliteBackend, SqliteSettings, adjacency, load_graph
@@ -54,20 +53,6 @@ async def edges_of(backend, ids):
         count = len(predicates)
         edges += zip(names[:count], predicates, names[count:], strict=True)
     return edges
-
-
-async def test_handles_are_in_order_of_ids_and_types_are_known(made):
-    backend = await SqliteBackend.create(path=made, connections=1)
-    columns = backend.columns()
-    handles = np.arange(columns.size, dtype=np.int32)
-    ids = await columns.ids(handles)
-    assert ids == sorted(ids)
-    types = await columns.types(handles)
-    assert types[ids.index("nowhere")] == NO_NODE
-    assert columns.type_names[types[ids.index("n00011")]] == "type 1"
-    first, unknown, again = await columns.find(["n00011", "nowhere", "n00011"])
-    assert (first, unknown) == (again, None)
-    await backend.close()
 
 
 async def test_a_hub_comes_in_batches_with_each_edge_once(made, monkeypatch):
@@ -178,18 +163,6 @@ async def test_overwritten_bytes_give_an_error_of_the_store_or_an_answer(made, t
                 assert ring.subjects.max() < backend.columns().size
                 assert ring.objects.max() < backend.columns().size
     await backend.close()
-
-
-async def test_the_ring_of_nodes_without_edges_is_empty(tmp_path):
-    settings = SqliteSettings(path=tmp_path / "graph.db")
-    await load_graph(settings, [NodeRecord("a", "T"), NodeRecord("b", "T")])
-    backend = await SqliteBackend.open(settings)
-    try:
-        rings = [ring async for ring in backend.columns().rings(np.array([0, 1], np.int32))]
-        assert sum(len(ring.subjects) for ring in rings) == 0
-        assert await backend.edges_batch(["a", "b"]) == []
-    finally:
-        await backend.close()
 
 
 class HidingSalaries:

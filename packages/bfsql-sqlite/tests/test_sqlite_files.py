@@ -3,7 +3,6 @@
 import os
 import shutil
 import sqlite3
-import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
@@ -15,6 +14,7 @@ from bfsql.models import EdgeRecord, NodeRecord
 from bfsql.models.outline import Outline
 from bfsql_sqlite import SqliteBackend, backend
 from bfsql_test_support.case_table import case_table
+from bfsql_test_support.commands import run
 
 PEOPLE = [NodeRecord(f"p{i}", "person", {"name": f"Person {i}"}) for i in range(300)]
 ACQUAINTED = [EdgeRecord(f"p{i}", "KNOWS", f"p{i // 2}") for i in range(300)]
@@ -187,14 +187,8 @@ def test_a_load_that_is_terminated_leaves_the_old_file_and_nothing_else(graph):
         "from bfsql.cli import main\n"
         "main()\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code, "load", "edges.csv", "--replace", "--path", "graph.db"],
-        cwd=graph.parent,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+    load = ("load", "edges.csv", "--replace", "--path", "graph.db")
+    done = run(sys.executable, "-c", code, *load, cwd=graph.parent)
     assert (done.returncode, done.stderr) == (130, "Interrupted: the store is unchanged.\n")
     assert graph.read_bytes() == before
     assert sorted(path.name for path in graph.parent.iterdir()) == ["edges.csv", "graph.db"]

@@ -1,5 +1,5 @@
 """A load writes the whole file or leaves the previous one, and reports what it found."""
-# ruff: noqa: ASYNC220, ASYNC221 - a test waits for its files and processes
+# ruff: noqa: ASYNC220 - a test waits for its files and processes
 
 import asyncio
 import subprocess
@@ -15,6 +15,7 @@ from bfsql_sqlite import SqliteBackend, SqliteSettings, adjacency, bulk_graph, l
 from bfsql_sqlite.graph_file import make_file
 from bfsql_sqlite.plugin import plugin
 from bfsql_test_support.case_table import case_table
+from bfsql_test_support.commands import run
 from bfsql_test_support.suites.loading import SqlLoaderSuite
 from bfsql_testing.loader_suite import OLD, many
 
@@ -94,13 +95,7 @@ try:
 except StoreError as error:
     sys.exit(str(error))
 """
-    done = subprocess.run(
-        [sys.executable, "-c", script, file, mode],
-        timeout=60,
-        check=False,
-        capture_output=True,
-        text=True,
-    )
+    done = run(sys.executable, "-c", script, file, mode)
     assert f"{file} cannot be written: " in done.stderr
     assert "The previous content is unchanged" in done.stderr
     assert file.read_bytes() == before

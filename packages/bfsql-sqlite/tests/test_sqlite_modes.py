@@ -53,19 +53,6 @@ async def test_a_new_graph_goes_where_nothing_is_or_an_empty_file(load_with, fil
     assert names(file.parent) == ["graph.db"]
 
 
-async def test_a_new_graph_never_goes_where_one_is(load_with, file):
-    await load_with(LoadMode.NEW, OLD)
-    before = file.read_bytes()
-    with pytest.raises(LoadRefused) as caught:
-        await load_with(LoadMode.NEW, [NodeRecord("z", "T")])
-    sentence = str(caught.value)
-    assert f"{file} already contains a graph of 2 nodes and 1 edge" in sentence
-    assert "--replace" in sentence
-    assert "--append" in sentence
-    assert file.read_bytes() == before
-    assert names(file.parent) == ["graph.db"]
-
-
 @pytest.mark.parametrize("mode", [LoadMode.NEW, LoadMode.APPEND])
 async def test_a_graph_of_an_older_layout_can_only_be_replaced(load_with, file, mode):
     await load_with(LoadMode.NEW, OLD)
@@ -159,9 +146,6 @@ async def test_a_link_and_the_mode_of_its_file_stay_and_the_backup_is_beside_the
     assert names(real.parent) == ["real.db", "real.db.bak"]
 
 
-# --- append and remove --------------------------------------------------------
-
-
 async def test_records_are_merged_into_the_graph_that_is_there(load_with, file):
     await load_with(LoadMode.APPEND, OLD)
     report = await load_with(
@@ -187,6 +171,9 @@ async def test_records_are_merged_into_the_graph_that_is_there(load_with, file):
     # The document of an old passage has become a node.
     assert (await backend.provenance_for_node("d", 5))["total"] == 1
     await backend.close()
+
+
+# --- append and remove --------------------------------------------------------
 
 
 async def test_a_node_without_a_type_gets_one_later_whatever_it_was_called(load_with, file):
@@ -238,19 +225,6 @@ async def test_what_is_removed_goes_with_its_edges_and_leaves_no_name(load_with,
     await backend.close()
     assert b"nobody may read" not in file.read_bytes()
     assert b"HAUNTS" not in file.read_bytes()
-
-
-async def test_what_is_removed_and_comes_again_is_new(load_with, file):
-    await load_with(LoadMode.NEW, OLD)
-    await load_with(
-        LoadMode.APPEND,
-        [NodeRecord("a", "city", {"name": "Aachen"}), EdgeRecord("a", "KNOWS", "b")],
-        remove=[NodeRecord("a", "")],
-    )
-    backend = await SqliteBackend.create(path=file)
-    assert await backend.metadata_for_node("a") == {"name": "Aachen"}
-    assert (await backend.metadata_for_edges_batch([("a", "KNOWS", "b")]))["a", "KNOWS", "b"] == {}
-    await backend.close()
 
 
 async def test_nothing_can_be_removed_where_no_graph_is(load_with, file):

@@ -4,7 +4,6 @@ import asyncio
 import gc
 import sqlite3
 import threading
-from itertools import pairwise
 
 import pytest
 from pydantic import ValidationError
@@ -20,47 +19,7 @@ from bfsql_sqlite.connection import Pool
 from bfsql_sqlite.plugin import plugin
 from bfsql_test_support.case_table import case_table
 
-HOSTILE = [
-    "it's",
-    'say "x"',
-    "a;DROP TABLE node;--",
-    "two\nlines",
-    "nul\0inside",
-    "nul",
-    "\0",
-    "🜁 fire",
-    "x" * 10_000,
-    "%41?mode=rwc#",
-    "[1, 2]",
-    "null",
-    "é",
-    "e\u0301",
-    "\u202eright to left",
-    "",
-    " ",
-    "A",
-    "a",
-    "?",
-    ":id",
-]
-
 ENDLESS = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
-
-
-async def test_ids_of_any_spelling_are_themselves_and_nothing_else(opened):
-    records = [NodeRecord(i, f"type of {i}", {"id": i}) for i in HOSTILE]
-    records += [EdgeRecord(i, f"to {i}", j, {"o": j}) for i, j in pairwise(HOSTILE)]
-    backend = await opened(records)
-    assert {n.id: n.entity_type for n in await backend.get_nodes_batch(HOSTILE)} == {
-        i: f"type of {i}" for i in HOSTILE
-    }
-    assert await backend.metadata_for_nodes_batch(HOSTILE) == {i: {"id": i} for i in HOSTILE}
-    for i, j in pairwise(HOSTILE):
-        assert await backend.edges_from(i) == [Edge(i, f"to {i}", j)]
-        assert await backend.edges_to(j) == [Edge(i, f"to {i}", j)]
-        assert await backend.metadata_for_edge(Edge(i, f"to {i}", j)) == {"o": j}
-        assert (await backend.search_entities(i))[:1] or not i
-    assert await backend.get_nodes_batch(["nul\0", "é ", "x" * 9_999]) == []
 
 
 @case_table("unknown", ["b", "\ud800", "a\udfff", "a\0", "A"])
@@ -218,16 +177,6 @@ async def test_closing_tells_those_who_wait_for_a_thread_and_cancels_none(opened
     await backend.close()
     answers = await asyncio.gather(*calls, *waiting, return_exceptions=True)
     assert [type(answer) for answer in answers] == [StoreUnavailable] * 5
-
-
-async def test_the_schema_is_complete_and_nodes_are_counted_by_type(opened):
-    records = [NodeRecord(f"d{i}", "drug") for i in range(3)]
-    records += [NodeRecord("x", "disease"), EdgeRecord("d1", "b", "x"), EdgeRecord("d1", "B", "x")]
-    backend = await opened(records)
-    assert await backend.comprehensive() is True
-    assert await backend.entity_types() == ["disease", "drug"]
-    assert await backend.predicates() == ["B", "b"]
-    assert (await backend.outline()).node_counts == {"disease": 1, "drug": 3}
 
 
 async def test_the_plugin_opens_loads_and_has_nothing_to_prepare(file):

@@ -110,17 +110,8 @@ async def test_better_matches_come_first_and_shorter_names_among_equals(opened):
     )
     stubs = await backend.search_entities("cortisol")
     assert [stub.id for stub in stubs] == [
-        "cortisol",
-        "d",
-        "e",
-        "f",
-        "g1",
-        "g2",
-        "h",
-        "i",
-        "j",
-        "k",
-    ]
+        "cortisol", "d", "e", "f", "g1", "g2", "h", "i", "j", "k",
+    ]  # fmt: skip
     assert stubs[1] == ("d", "disease", "Cortisol", None)
 
 

@@ -1,7 +1,6 @@
 """Served files that would end or hang the server: refused at the command line."""
 
-import subprocess
-
+from bfsql_test_support.commands import run
 from bfsql_test_support.hostile_files import ABORTS, HOSTILE
 from bfsql_test_support.servers.port import free_port
 
@@ -22,13 +21,8 @@ def test_a_command_refuses_a_hostile_file_and_ends(each, tmp_path, programs):
             name, content, words = HOSTILE[what]
             (tmp_path / name).write_bytes(content)
             values = {"FILE": str(tmp_path / name), "PORT": str(free_port())}
-            done = subprocess.run(
-                [programs / "bfsql", *(values.get(word, word) for word in COMMANDS[command])],
-                timeout=60,
-                capture_output=True,
-                text=True,
-                check=False,
-            )
+            words_of = (values.get(word, word) for word in COMMANDS[command])
+            done = run(programs / "bfsql", *words_of)
             assert done.returncode == 2
             assert words in done.stderr
             assert "Traceback" not in done.stderr

@@ -5,12 +5,12 @@
 
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from bfsql_test_support.commands import output
 from bfsql_test_support.depth import KIT_OF_EXAMPLES, THOROUGH
 
 GENERATED = Path(__file__).parent / "data" / "bfsql-early"
@@ -22,13 +22,7 @@ NO_DRAWN = "not (the_bytes_of_the_reference or graphs_that_hypothesis_makes)"
 def test_its_tests_pass(tmp_path: Path):
     fewer = () if THOROUGH else ("-k", NO_DRAWN)  # the last -k counts
     folder = shutil.copytree(GENERATED, tmp_path / "bfsql-early")
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *KIT_OF_EXAMPLES, *fewer],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(folder / "src")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert " passed" in done.stdout
+    env = {**os.environ, "PYTHONPATH": str(folder / "src")}
+    command = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider")
+    done = output(*command, *KIT_OF_EXAMPLES, *fewer, cwd=folder, env=env, timeout=600)
+    assert " passed" in done

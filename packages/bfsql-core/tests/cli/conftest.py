@@ -6,12 +6,14 @@ import pty
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 from bfsql.cli import bfsql
+from bfsql_test_support import commands
 from bfsql_test_support.distributions import install
 from bfsql_test_support.servers.forked_commands import start_command
 
@@ -77,20 +79,7 @@ def environment(folder: Path) -> dict[str, str]:
 @pytest.fixture
 def process(environment: dict[str, str]) -> Callable[..., subprocess.CompletedProcess[str]]:
     """Runs `bfsql` in a separate process."""
-
-    def run_there(*args: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "bfsql", *args]
-        return subprocess.run(
-            command,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-
-    return run_there
+    return partial(commands.run, sys.executable, "-m", "bfsql", env=environment)
 
 
 @pytest.fixture

@@ -1,24 +1,18 @@
 """`bfsql completion` completes commands and options."""
 
 import os
-import subprocess
 import sys
 
 import pytest
+
+from bfsql_test_support.commands import run
 
 
 def test_a_shell_completes_a_command():
     def completed(words: str) -> str:
         env = {"COMP_WORDS": words, "COMP_CWORD": "1", "_BFSQL_COMPLETE": "bash_complete"}
-        done = subprocess.run(
-            [sys.executable, "-c", "from bfsql.cli import main; main()"],
-            check=False,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            env={**os.environ, **env},
-        )
-        return done.stdout
+        code = "from bfsql.cli import main; main()"
+        return run(sys.executable, "-c", code, env={**os.environ, **env}).stdout
 
     assert completed("bfsql ind").split() == ["plain,index"]
     assert "plain,--version" in completed("bfsql --v")

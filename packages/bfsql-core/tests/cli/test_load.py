@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterable
 from dataclasses import fields, replace
+from functools import partial
 
 import pytest
 
@@ -21,6 +22,7 @@ from bfsql.loading.intake import MAX_REFUSALS
 from bfsql.models import EdgeRecord, GraphRecord, LoadReport, NodeRecord, Refusal
 from bfsql.sources import SourceOptions
 from bfsql_test_support.backends import toy
+from bfsql_test_support.commands import run
 
 CANNOT_APPEND = (
     "): a load into it makes a graph or replaces one. Change the graph with the store's own tools, "
@@ -200,15 +202,9 @@ def test_everything_that_can_be_said_of_a_source_is_an_option():
 
 def _load(code: str, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
     """Load in a separate process that can be interrupted with Ctrl-C."""
-    return subprocess.run(
-        [sys.executable, "-c", code, "load", "nodes.csv"],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )
+    interruptible = partial(signal.signal, signal.SIGINT, signal.default_int_handler)
+    command = (sys.executable, "-c", code, "load", "nodes.csv")
+    return run(*command, env=environment, preexec_fn=interruptible)
 
 
 @pytest.mark.parametrize("told", ["SIGINT", "SIGTERM", "SIGHUP"])

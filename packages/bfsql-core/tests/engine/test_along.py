@@ -167,19 +167,6 @@ async def test_a_hierarchy_is_followed_up_to_20_edges_and_the_answer_says_where_
         ]
 
 
-async def test_the_length_of_the_shortest_chain_is_in_the_note():
-    async with open_graph(MemoryBackend(CHAIN)) as graph:
-        call = {"seeds": ["n:20"], "to": ["n:02"]}
-        one = await tool_calls.read(graph, "bfs_query", **call, along=["-is_a->"])
-        assert one["notes"] == ["Shortest chains along these steps: 18 edges."]
-        against = await tool_calls.read(graph, "bfs_query", **call, along=["<-is_a-"])
-        assert against["notes"] == [
-            "Not connected along these steps within 20 edges: n:20 and n:02."
-        ]
-        both = await tool_calls.read(graph, "bfs_query", **call, along=["<-is_a-", "-near-"])
-        assert both["notes"] == ["Shortest chains along these steps: 5 edges."]
-
-
 async def test_conditions_in_brackets_hold_wherever_the_step_is_taken():
     async with open_graph(MemoryBackend(CHAIN)) as graph:
         call = {"seeds": ["n:12"], "topology_only": True}
@@ -190,37 +177,12 @@ async def test_conditions_in_brackets_hold_wherever_the_step_is_taken():
         assert answer["along"] == ["T[n>=9] -is_a->"]
 
 
-async def test_a_self_loop_is_followed_in_either_direction():
-    async with open_graph(
-        MemoryBackend([NodeRecord("a", "T"), EdgeRecord("a", "p", "a")])
-    ) as graph:
-        for step in ("-p->", "<-p-"):
-            answer = await tool_calls.read(graph, "bfs_query", seeds=["a"], along=[step])
-            assert triples(answer) == {("a", "p", "a")}
-
-
 async def test_a_note_on_a_relation_in_brackets_is_in_every_answer_to_the_same_call():
     async with open_graph(ColumnsOverMemory(CHAIN)) as graph:
         call = {"seeds": ["n:12"], "along": ["-is_a-> T[-is_a-> T[n>=99]]"]}
         first, again = [await tool_calls.read(graph, "bfs_query", **call) for _ in range(2)]
         assert any("n>=99" in note for note in first["notes"])
         assert again == first
-
-
-async def test_where_sort_and_pages_hold_as_in_a_plain_traversal():
-    async with open_graph(MemoryBackend(CHAIN)) as graph:
-        answer = await tool_calls.read(
-            graph,
-            "bfs_query",
-            seeds=["n:12"],
-            along=["-is_a->"],
-            where=["T.n<=8"],
-            sort_by="n",
-            limit=3,
-            offset=1,
-        )
-        assert [node["id"] for node in answer["nodes"]] == ["n:01", "n:02", "n:03"]
-        assert answer["node_count"] == 9
 
 
 class Recording(ColumnsOverMemory):

@@ -156,19 +156,6 @@ async def test_a_condition_that_may_be_a_mistake_is_reported(where, note):
     assert any(note in told for told in answer["notes"])
 
 
-async def test_a_scope_that_nothing_reached_has_is_reported():
-    answer = await answered("Trial.year>2000", seeds=["d"], exclude_node_types=["Trial"])
-    assert answer["notes"] == [
-        'where: "Trial.year>2000" removed nothing, since no node of Trial was reached.'
-    ]
-
-
-async def test_a_seed_that_a_condition_removed_is_reported():
-    answer = await answered("name~desmo")
-    assert "d was removed from the answer by" in answer["notes"][0]
-    assert "where" in answer["notes"][0]
-
-
 @pytest.mark.parametrize(
     "where",
     [

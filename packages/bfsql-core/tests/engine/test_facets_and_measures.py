@@ -495,22 +495,6 @@ async def test_former_calls_keep_count_distinct_and_its_field():
     assert all("measure" not in node for node in answer["nodes"])
 
 
-async def test_only_the_first_page_has_facets():
-    first = await answered(max_hops=1, facets=["year"], limit=1)
-    second = await answered(max_hops=1, facets=["year"], limit=1, offset=1)
-    assert first["facets"]["year"]["count"] == 3
-    assert "facets" not in second
-
-
-async def test_an_intersection_has_facets_of_its_common_nodes():
-    records = [*RECORDS, NodeRecord("e", "Disease"), EdgeRecord("t1", "studies", "e")]
-    async with open_graph(MemoryBackend(records), limits=WHOLE) as graph:
-        call = {"seeds": ["d", "e"], "k": 1, "connect": True, "facets": ["name", "year"]}
-        answer = await tool_calls.read(graph, "intersect_subgraphs", **call)
-    assert answer["facets"]["year"] == facet([2010])
-    assert answer["facets"]["name"] == facet(["Alpha"])
-
-
 @pytest.mark.parametrize("detail", [True, False])
 async def test_a_budget_cuts_values_down_to_five_before_any_node(detail):
     many = [NodeRecord(f"n{i:03}", "T", {"x": f"value {i:03}"}) for i in range(200)]

@@ -10,6 +10,7 @@ from bfsql.engine import bfs_query
 from bfsql.models import BfsQuery
 from bfsql.sources import read_all
 from bfsql_test_support import tool_calls
+from bfsql_test_support.suites.medlit import MedlitSuite
 
 DESMOPRESSIN = "RxNorm:3251"
 CUSHING = "MeSH:D003480"
@@ -26,27 +27,8 @@ async def graph(backend):
         yield opened
 
 
-async def test_the_schema_has_19_types_and_16_predicates(graph):
-    schema = await tool_calls.read(graph, "describe_schema")
-    assert (len(schema["entity_types"]), len(schema["predicates"])) == (19, 16)
-    assert schema["comprehensive"] is True
-
-
-async def test_desmopressin_has_84_nodes_and_99_edges_within_two_hops(graph):
-    answer = await tool_calls.read(graph, "bfs_query", seeds=[DESMOPRESSIN], max_hops=2)
-    assert (answer["node_count"], answer["edge_count"]) == (84, 99)
-    assert (len(answer["nodes"]), len(answer["edges"])) == (84, 99)
-
-
-async def test_both_seeds_have_35_nodes_and_37_edges_within_one_hop(graph):
-    answer = await tool_calls.read(graph, "bfs_query", seeds=[DESMOPRESSIN, CUSHING], max_hops=1)
-    assert (answer["node_count"], answer["edge_count"]) == (35, 37)
-
-
-async def test_the_two_seeds_share_two_neighbours(graph):
-    answer = await tool_calls.read(graph, "intersect_subgraphs", seeds=[DESMOPRESSIN, CUSHING], k=1)
-    shared = {node["id"] for node in answer["nodes"]} - {DESMOPRESSIN, CUSHING}
-    assert shared == {"PMC11128938", "DBPedia:Cushing's_disease"}
+class TestFigures(MedlitSuite):
+    """The suite that every store has to pass."""
 
 
 async def test_the_three_sizes_of_an_answer_are_near_the_published_ones(graph, backend):

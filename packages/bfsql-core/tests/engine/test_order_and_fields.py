@@ -187,69 +187,6 @@ async def test_the_shown_nodes_of_a_path_are_sorted_before_their_page_is_cut():
     assert [(n["id"], n["metadata"]) for n in kept.content["nodes"]] == [("a2", {"rank": 2})]
 
 
-HIDING = [
-    *(NodeRecord(i, "T", {"name": i.upper()}) for i in "abc"),
-    EdgeRecord("a", "likes", "b", {"confidence": 0.5, "provenance": ["x"]}),
-    EdgeRecord("a", "likes", "c"),
-    EdgeRecord("b", "owns", "c", {"since": 1}),
-]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        ({"fields": ["name"], "max_hops": 2}, "fields: edges have: confidence, since."),
-        ({"fields": ["name"], "path": ["-likes->"]}, "fields: edges have: confidence."),
-        ({"fields": ["name", "since"], "max_hops": 2}, None),
-        ({"fields": ["name"], "max_hops": 1, "topology_only": True}, None),
-        ({"fields": ["name"], "max_hops": 1, "limit": 0}, None),
-        ({"fields": ["name"], "path": ["-likes->"], "show": "ends"}, None),
-        ({"max_hops": 1}, None),
-    ],
-)
-async def test_fields_that_hide_the_properties_of_edges_say_which_there_are(arguments, told):
-    async with open_graph(MemoryBackend(HIDING)) as graph:
-        answer = await tool_calls.read(graph, "bfs_query", seeds=["a"], **arguments)
-    notes = [note for note in answer.get("notes", ()) if "edges have" in note]
-    assert notes == ([] if told is None else [told])
-
-
-async def test_degree_is_shown_where_nodes_go_by_it():
-    told = "sort_by: degree counts the edges of this answer."
-    async with open_graph(MemoryBackend(HIDING)) as graph:
-        answer = await tool_calls.read(
-            graph, "bfs_query", seeds=["b"], max_hops=1, sort_by="-degree", offset=1, limit=1
-        )
-        path = await tool_calls.read(
-            graph, "bfs_query", seeds=["a"], path=["-likes->", "--"], sort_by="degree"
-        )
-        shared = await tool_calls.read(
-            graph, "intersect_subgraphs", seeds=["a", "b"], k=1, connect=True, sort_by="degree"
-        )
-        plain = await tool_calls.read(graph, "bfs_query", seeds=["b"], max_hops=1)
-    assert [(node["id"], node["degree"]) for node in answer["nodes"]] == [("a", 1)]
-    assert told in answer["notes"]
-    assert [(n["id"], n.get("degree")) for n in path["nodes"]] == [("b", 2), ("c", 2), ("a", None)]
-    assert [(n["id"], n["degree"]) for n in shared["nodes"]] == [("a", 2), ("b", 2), ("c", 2)]
-    assert told in shared["notes"]
-    assert not any("degree" in node for node in plain["nodes"])
-
-
-async def test_an_intersection_without_edges_says_what_its_seeds_lack():
-    records = [NodeRecord(i, "T", {}) for i in "abc"]
-    records += [EdgeRecord("a", "to", "c"), EdgeRecord("b", "to", "c")]
-    told = "connect=true adds the seeds' own edges to these nodes."
-    async with open_graph(MemoryBackend(records)) as graph:
-        bare = await tool_calls.read(graph, "intersect_subgraphs", seeds=["a", "b"], k=1)
-        whole = await tool_calls.read(
-            graph, "intersect_subgraphs", seeds=["a", "b"], k=1, connect=True
-        )
-    assert bare["edge_count"] == 0
-    assert bare["notes"] == [told]
-    assert whole["edge_count"] == 2
-    assert "notes" not in whole
-
-
 async def test_a_misspelt_sort_key_is_told_the_nearest_property_on_every_store_cold_and_warm():
     records = [NodeRecord(f"n{n}", "T", {"year": n, "name": f"no {n}"}) for n in range(5)]
     records += [EdgeRecord("n0", "e", f"n{n}") for n in range(1, 5)]

@@ -205,16 +205,6 @@ async def test_a_page_of_too_many_walks_is_refused_where_no_budget_cuts_it():
     assert len(cut.content["walks"]) > 10
 
 
-async def test_walks_without_a_choice_have_no_edges_and_others_have_all():
-    async with open_graph(MemoryBackend(layered(1, 3))) as graph:
-        answer = await graph.bfs_query(["0:000"], path=["-to->", "-to->"], show="walks")
-        assert answer.content["walks"] == [{"nodes": ["0:000", "1:000", "2:000"]}]
-        answer = await graph.bfs_query(["2:000"], path=["<-to-", "-to-"], show="walks")
-        assert answer.content["walks"] == [
-            {"nodes": ["2:000", "1:000", "0:000"], "edges": ["to", "<to"]}
-        ]
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -106,13 +106,6 @@ def test_bad_rows_are_refused_with_their_line(read):
     assert reason.startswith("is not UTF-8 text. In other encodings, the line is: cp1252 '3,ÿ'")
 
 
-def test_byte_order_mark_and_gzip_change_nothing(read):
-    plain = read("n.csv", "id,name\n1,é\n").nodes
-    assert read("m.csv", "\ufeffid,name\n1,é\n").nodes == plain
-    assert read("n.csv.gz", "\ufeffid,name\n1,é\n").nodes == plain
-    assert read("n.jsonl.gz", '\ufeff{"id": 1, "name": "é"}\n').nodes == plain
-
-
 def test_a_quote_that_is_never_closed_is_refused_and_does_not_fill_memory(read):
     rows = "".join(f"{number},{'x' * 1000}\n" for number in range(18_000))
     found = read("n.csv", f'id,text\n1,a\n2,"open\n{rows}')

@@ -1,7 +1,6 @@
 """Files that would exhaust a parser are refused in one sentence; honest ones like them are read."""
 
 import gzip
-import subprocess
 from contextlib import nullcontext
 
 import pytest
@@ -10,6 +9,7 @@ from backports import zstd
 from bfsql.errors import SourceError
 from bfsql.sources import open_source
 from bfsql.sources.rdf_guard import TurtleGuard
+from bfsql_test_support.commands import run
 from bfsql_test_support.hostile_files import ABORTS, HONEST, HOSTILE, NESTED_ENTITIES, statement
 
 
@@ -61,13 +61,7 @@ def test_a_compressed_file_is_checked_too(tmp_path, ending):
 def test_load_ends_soon(write, tmp_path, programs, what):
     name, content, words = (HOSTILE | HONEST)[what]
     source, store = write(name, content), tmp_path / "graph.json"
-    done = subprocess.run(
-        [programs / "bfsql", "load", str(source), "--path", str(store)],
-        timeout=60,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run(programs / "bfsql", "load", source, "--path", store)
     if what in HONEST:
         assert done.returncode == 0, done.stderr
     else:
@@ -108,13 +102,7 @@ def test_a_term_left_open_hides_no_deep_one_from_the_guard(write, programs, name
         "try: list(open_source(pathlib.Path(sys.argv[1])))\n"
         "except Exception as error: print(type(error).__name__)"
     )
-    done = subprocess.run(
-        [programs / "python", write("read.py", code), path],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    done = run(programs / "python", write("read.py", code), path)
     assert done.returncode == 0, done.stderr
     assert done.stdout in {"", "SourceError\n"}
 

@@ -148,12 +148,6 @@ async def test_a_full_search_that_ends_with_worse_hits_has_all_of_an_exact_name(
     assert ("others may have this name" in note) == (says != ".")
 
 
-async def test_no_ids_give_an_empty_list(named):
-    answer = await tool_calls.asked(named, "describe_entities", ids=[])
-    assert answer.text == "[]"
-    assert not answer.notes
-
-
 @pytest.mark.parametrize(
     ("value", "taken"),
     [

@@ -353,21 +353,6 @@ async def test_an_answer_that_has_a_type_does_not_say_that_the_graph_lacks_it():
 # --- around entities ----------------------------------------------------------
 
 
-async def test_the_schema_around_entities_counts_the_relations_that_touch_them():
-    async with open_graph(MemoryBackend(TRIALS)) as graph:
-        document = await tool_calls.read(graph, "describe_schema", seeds=["t1", "t4"])
-        one = await tool_calls.read(graph, "bfs_query", seeds=["t1", "t4"], max_hops=1)
-    assert document == {
-        "seeds": ["t1", "t4"],
-        "node_count": one["node_count"],
-        "edge_count": one["edge_count"],
-        "entity_types": ["Disease", "Trial"],
-        "predicates": ["follows", "studies"],
-        "node_counts": {"Disease": 1, "Trial": 6},
-        "relations": ["Trial -follows-> Trial (4)", "Trial -studies-> Disease (2)"],
-    }
-
-
 async def test_edges_to_ids_without_a_node_are_noted_wherever_edges_are_counted():
     gone = [EdgeRecord("t1", "cites", "gone:1"), EdgeRecord("gone:1", "cites", "t1")]
     async with open_graph(MemoryBackend([*TRIALS, *gone])) as graph:
@@ -411,16 +396,6 @@ async def test_relations_around_entities_are_those_of_their_edges(case):
 
 
 # --- edges by predicate and direction -----------------------------------------
-
-
-async def test_an_entity_is_described_with_its_edges_by_predicate_and_direction(monkeypatch):
-    async with open_graph(MemoryBackend(TRIALS)) as graph:
-        disease = await tool_calls.read(graph, "describe_entity", id="d1")
-        trial = await tool_calls.read(graph, "describe_entity", id="t1")
-        alone = await tool_calls.read(graph, "describe_entity", id="d2")
-    assert disease["edges"] == {"<-studies-": 20}
-    assert trial["edges"] == {"-follows->": 1, "-studies->": 1, "<-follows-": 1}
-    assert "edges" not in alone
 
 
 async def test_edges_that_cannot_be_counted_in_time_are_said(monkeypatch):
