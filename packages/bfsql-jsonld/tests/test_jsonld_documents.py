@@ -28,63 +28,171 @@ CONTEXT: dict[str, Any] = {
     "byId": {"@id": "ex:friend", "@container": "@id"},
 }
 FORMS: dict[str, Any] = {
-    "compact": {"@context": CONTEXT, "@id": "ex:a", "@type": "ex:Person", "name": "Ada",
-        "born": "1815-12-10", "knows": ["ex:b", "ex:c"]},
-    "expanded": [{"@id": f"{EX}a", "@type": [f"{EX}Person", f"{EX}Poet"],
+    "compact": {
+        "@context": CONTEXT,
+        "@id": "ex:a",
+        "@type": "ex:Person",
+        "name": "Ada",
+        "born": "1815-12-10",
+        "knows": ["ex:b", "ex:c"],
+    },
+    "expanded": [
+        {
+            "@id": f"{EX}a",
+            "@type": [f"{EX}Person", f"{EX}Poet"],
             f"{EX}knows": [{"@id": f"{EX}b"}],
             "http://schema.org/name": [{"@value": "Ada L", "@language": "en"}, {"@value": "Ada"}],
-            f"{EX}age": [{"@value": 36}]}],
-    "flattened": {"@context": CONTEXT, "@graph": [
+            f"{EX}age": [{"@value": 36}],
+        }
+    ],
+    "flattened": {
+        "@context": CONTEXT,
+        "@graph": [
             {"@id": "ex:a", "@type": "ex:Person", "knows": "ex:b"},
-            {"@id": "ex:b", "@type": "ex:Person", "name": "Ben"}]},
-    "nested": {"@context": CONTEXT, "@id": "ex:a", "@type": "ex:Person", "ex:spouse": {
-            "@id": "ex:b", "@type": "ex:Person", "name": "Ben",
-            "ex:employer": {"@id": "ex:c", "@type": "ex:Firm"}}},
-    "reverse": {"@context": CONTEXT, "@id": "ex:a", "@type": "ex:Person",
+            {"@id": "ex:b", "@type": "ex:Person", "name": "Ben"},
+        ],
+    },
+    "nested": {
+        "@context": CONTEXT,
+        "@id": "ex:a",
+        "@type": "ex:Person",
+        "ex:spouse": {
+            "@id": "ex:b",
+            "@type": "ex:Person",
+            "name": "Ben",
+            "ex:employer": {"@id": "ex:c", "@type": "ex:Firm"},
+        },
+    },
+    "reverse": {
+        "@context": CONTEXT,
+        "@id": "ex:a",
+        "@type": "ex:Person",
         "childOf": [{"@id": "ex:mum", "@type": "ex:Person"}, "ex:dad"],
-        "@reverse": {"ex:likes": {"@id": "ex:cat"}}},
-    "languages": {"@context": CONTEXT, "@id": "ex:a",
+        "@reverse": {"ex:likes": {"@id": "ex:cat"}},
+    },
+    "languages": {
+        "@context": CONTEXT,
+        "@id": "ex:a",
         "label": {"en": ["Ada", "Lady Ada"], "fr": "Ada (fr)"},
-        "ex:motto": {"@value": "Hallo", "@language": "de"}},
-    "containers": {"@context": CONTEXT, "@id": "ex:a", "tags": ["one", "two"],
+        "ex:motto": {"@value": "Hallo", "@language": "de"},
+    },
+    "containers": {
+        "@context": CONTEXT,
+        "@id": "ex:a",
+        "tags": ["one", "two"],
         "posts": {"first": {"@id": "ex:p1"}, "second": {"@id": "ex:p2"}},
-        "byId": {"ex:b": {"name": "Ben"}, "ex:c": {"name": "Cy"}}},
-    "aliases": {"@context": {"id": "@id", "type": "@type", "@vocab": EX, "@base": EX}, "id": "a",
-        "type": "Person", "weight": 4.5, "alive": False, "knows": {"id": "b"}},
-    "scoped": {"@context": {"@version": 1.1, "@vocab": EX,
+        "byId": {"ex:b": {"name": "Ben"}, "ex:c": {"name": "Cy"}},
+    },
+    "aliases": {
+        "@context": {"id": "@id", "type": "@type", "@vocab": EX, "@base": EX},
+        "id": "a",
+        "type": "Person",
+        "weight": 4.5,
+        "alive": False,
+        "knows": {"id": "b"},
+    },
+    "scoped": {
+        "@context": {
+            "@version": 1.1,
+            "@vocab": EX,
             "Person": {"@id": "ex2:Person", "@context": {"pal": {"@id": "knows", "@type": "@id"}}},
-            "ex2": "http://ex2.test/"}, "@id": f"{EX}a", "@type": "Person", "pal": f"{EX}b"},
-    "named graphs": {"@context": CONTEXT, "@id": "ex:g",
-        "@graph": [{"@id": "ex:a", "knows": {"@id": "ex:b"}}, {"@id": "ex:b", "name": "Ben"}]},
-    "included": {"@context": {"@version": 1.1, **CONTEXT}, "@id": "ex:a", "knows": "ex:b",
-        "@included": [{"@id": "ex:b", "@type": "ex:Person"}]},
-    "@nest": {"@context": {"@version": 1.1, **CONTEXT, "more": "@nest"}, "@id": "ex:a",
-        "more": {"name": "Ada", "knows": "ex:b"}},
-    "@nest by its term": {"@context": {"@version": 1.1, **CONTEXT, "labels": "@nest",
-            "main": {"@id": "ex:main", "@nest": "labels"}}, "@id": "ex:a",
-        "labels": {"main": "Ada", "name": "Ada L"}},
-    "container of types": {"@context":
-            {"@version": 1.1, "ex": EX, "byType": {"@id": "ex:friend", "@container": "@type"}},
-        "@id": "ex:a", "byType": {"ex:Person": {"@id": "ex:b"}, "ex:Cat": {"@id": "ex:d"}}},
-    "property-valued index": {"@context": {"@version": 1.1, **CONTEXT,
-            "works": {"@id": "ex:work", "@container": "@index", "@index": "ex:genre"}},
-        "@id": "ex:a", "works": {"notes": {"@id": "ex:w1"}, "letters": {"@id": "ex:w2"}}},
-    "type-scoped context that does not propagate": {"@context": {"@version": 1.1, "@vocab": EX,
-            "Person": {"@context": {"likes": "http://ex2.test/likes"}}}, "@id": f"{EX}a",
-        "@type": "Person", "likes": {"@id": f"{EX}b", "likes": {"@id": f"{EX}c"}}},
-    "property-scoped context": {"@context":
-            {"@version": 1.1, "@vocab": EX, "works": {"@context": {"@vocab": "http://ex2.test/"}}},
-        "@id": f"{EX}a", "works": {"@id": f"{EX}b", "title": "Notes"}, "title": "Countess"},
-    "protected terms": {"@context": [
+            "ex2": "http://ex2.test/",
+        },
+        "@id": f"{EX}a",
+        "@type": "Person",
+        "pal": f"{EX}b",
+    },
+    "named graphs": {
+        "@context": CONTEXT,
+        "@id": "ex:g",
+        "@graph": [{"@id": "ex:a", "knows": {"@id": "ex:b"}}, {"@id": "ex:b", "name": "Ben"}],
+    },
+    "included": {
+        "@context": {"@version": 1.1, **CONTEXT},
+        "@id": "ex:a",
+        "knows": "ex:b",
+        "@included": [{"@id": "ex:b", "@type": "ex:Person"}],
+    },
+    "@nest": {
+        "@context": {"@version": 1.1, **CONTEXT, "more": "@nest"},
+        "@id": "ex:a",
+        "more": {"name": "Ada", "knows": "ex:b"},
+    },
+    "@nest by its term": {
+        "@context": {
+            "@version": 1.1,
+            **CONTEXT,
+            "labels": "@nest",
+            "main": {"@id": "ex:main", "@nest": "labels"},
+        },
+        "@id": "ex:a",
+        "labels": {"main": "Ada", "name": "Ada L"},
+    },
+    "container of types": {
+        "@context": {
+            "@version": 1.1,
+            "ex": EX,
+            "byType": {"@id": "ex:friend", "@container": "@type"},
+        },
+        "@id": "ex:a",
+        "byType": {"ex:Person": {"@id": "ex:b"}, "ex:Cat": {"@id": "ex:d"}},
+    },
+    "property-valued index": {
+        "@context": {
+            "@version": 1.1,
+            **CONTEXT,
+            "works": {"@id": "ex:work", "@container": "@index", "@index": "ex:genre"},
+        },
+        "@id": "ex:a",
+        "works": {"notes": {"@id": "ex:w1"}, "letters": {"@id": "ex:w2"}},
+    },
+    "type-scoped context that does not propagate": {
+        "@context": {
+            "@version": 1.1,
+            "@vocab": EX,
+            "Person": {"@context": {"likes": "http://ex2.test/likes"}},
+        },
+        "@id": f"{EX}a",
+        "@type": "Person",
+        "likes": {"@id": f"{EX}b", "likes": {"@id": f"{EX}c"}},
+    },
+    "property-scoped context": {
+        "@context": {
+            "@version": 1.1,
+            "@vocab": EX,
+            "works": {"@context": {"@vocab": "http://ex2.test/"}},
+        },
+        "@id": f"{EX}a",
+        "works": {"@id": f"{EX}b", "title": "Notes"},
+        "title": "Countess",
+    },
+    "protected terms": {
+        "@context": [
             {"@version": 1.1, "@protected": True, "ex": EX, "name": "http://schema.org/name"},
-            {"other": "ex:other"}], "@id": "ex:a", "name": "Ada", "other": {"@id": "ex:b"}},
-    "vocabulary-mapped values": {"@context":
-            {"@vocab": EX, "state": {"@type": "@vocab"}, "knows": {"@type": "@id"}, "@base": EX},
-        "@id": "a", "state": "Active", "knows": ["b", "./c", "../d", "#e", "?f"]},
+            {"other": "ex:other"},
+        ],
+        "@id": "ex:a",
+        "name": "Ada",
+        "other": {"@id": "ex:b"},
+    },
+    "vocabulary-mapped values": {
+        "@context": {
+            "@vocab": EX,
+            "state": {"@type": "@vocab"},
+            "knows": {"@type": "@id"},
+            "@base": EX,
+        },
+        "@id": "a",
+        "state": "Active",
+        "knows": ["b", "./c", "../d", "#e", "?f"],
+    },
     "language maps of one language": {
         "@context": {"@language": "en", **CONTEXT, "plain": {"@id": "ex:plain", "@language": None}},
-        "@id": "ex:a", "name": "Ada", "plain": "no language",
-        "label": {"@none": "Ada", "de": "Ada (de)"}},
+        "@id": "ex:a",
+        "name": "Ada",
+        "plain": "no language",
+        "label": {"@none": "Ada", "de": "Ada (de)"},
+    },
     "reverse in reverse": {
         "@context": CONTEXT,
         "@graph": [
@@ -96,16 +204,33 @@ FORMS: dict[str, Any] = {
             {"@id": "ex:b", "@type": ["ex:Person", "ex:Poet"]},
         ],
     },
-    "values and their types": {"@context": {**CONTEXT, "xsd": "http://www.w3.org/2001/XMLSchema#",
-            "when": {"@id": "ex:when", "@type": "xsd:dateTime"}}, "@id": "ex:a",
-        "when": "2026-01-01T00:00:00+00:00", "ex:count": 7, "ex:ratio": 0.25, "ex:yes": True,
-        "ex:nothing": None, "ex:typed": {"@value": "12", "@type": "xsd:integer"},
-        "ex:set": {"@set": ["x", "y"]}},
-    "a list of documents": [{"@context": CONTEXT, "@id": "ex:a", "knows": "ex:b"},
-        {"@context": {"@vocab": "http://ex2.test/"}, "@id": f"{EX}b", "name": "Ben"}],
-    "no term, no statement": {"@context": {"name": "http://schema.org/name", "hidden": None},
-        "@id": f"{EX}a", "name": "Ada", "hidden": "x", "unknown": {"@id": f"{EX}b"}},
-}  # fmt: skip
+    "values and their types": {
+        "@context": {
+            **CONTEXT,
+            "xsd": "http://www.w3.org/2001/XMLSchema#",
+            "when": {"@id": "ex:when", "@type": "xsd:dateTime"},
+        },
+        "@id": "ex:a",
+        "when": "2026-01-01T00:00:00+00:00",
+        "ex:count": 7,
+        "ex:ratio": 0.25,
+        "ex:yes": True,
+        "ex:nothing": None,
+        "ex:typed": {"@value": "12", "@type": "xsd:integer"},
+        "ex:set": {"@set": ["x", "y"]},
+    },
+    "a list of documents": [
+        {"@context": CONTEXT, "@id": "ex:a", "knows": "ex:b"},
+        {"@context": {"@vocab": "http://ex2.test/"}, "@id": f"{EX}b", "name": "Ben"},
+    ],
+    "no term, no statement": {
+        "@context": {"name": "http://schema.org/name", "hidden": None},
+        "@id": f"{EX}a",
+        "name": "Ada",
+        "hidden": "x",
+        "unknown": {"@id": f"{EX}b"},
+    },
+}
 """Based on the W3C test suite for JSON-LD 1.1: expansion, flattening, conversion to RDF."""
 
 

@@ -13,10 +13,21 @@ from bfsql_test_support.suites.agreement import assert_agreed, graphs, values, w
 
 IDS = st.sampled_from(
     [
-        "a", "b", "B", "ä", "c d", "e'\"`<>{}|^\\", "42", "007", "%41", "A", "🜁", "",
+        "a",
+        "b",
+        "B",
+        "ä",
+        "c d",
+        "e'\"`<>{}|^\\",
+        "42",
+        "007",
+        "%41",
+        "A",
+        "🜁",
+        "",
         "http://e.org/a%20b",
     ]
-)  # fmt: skip
+)
 PREDICATES = st.sampled_from(["TREATS", "treats", "is\na", "a`b\\u0060", "schema:knows"])
 # Each example needs a load, so shrinking would take minutes.
 WITHOUT_SHRINKING = [Phase.explicit, Phase.reuse, Phase.generate]

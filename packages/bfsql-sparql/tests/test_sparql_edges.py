@@ -28,21 +28,36 @@ def reified(name, edge, *said):
 STATEMENTS = "\n".join(
     [
         PLAIN,
-        reified("_:s1", EDGES[0], f'<{E}certainty> "0.75"^^<{DOUBLE}>', f'<{E}note> "one"',
-            f'<{E}note> "two"', f"<{PROV}wasDerivedFrom> <{E}doc2>",
-            f"<{PROV}wasDerivedFrom> <{E}doc1>", f"<{E}by> <{E}curator>",
-            f"<{RDF}type> <{RDF}Statement>"),
+        reified(
+            "_:s1",
+            EDGES[0],
+            f'<{E}certainty> "0.75"^^<{DOUBLE}>',
+            f'<{E}note> "one"',
+            f'<{E}note> "two"',
+            f"<{PROV}wasDerivedFrom> <{E}doc2>",
+            f"<{PROV}wasDerivedFrom> <{E}doc1>",
+            f"<{E}by> <{E}curator>",
+            f"<{RDF}type> <{RDF}Statement>",
+        ),
         reified("_:s2", EDGES[2], f'<{E}certainty> "0.5"^^<{DOUBLE}>'),
         reified("_:s3", EDGES[2], f'<{E}certainty> "0.25"^^<{DOUBLE}>', f'<{E}note> "late"'),
     ]
-)  # fmt: skip
+)
 TOLD = {
-    EDGES[0]: {"confidence": 0.75, f"{E}note": ["one", "two"],
-        "source_documents": [f"{E}doc1", f"{E}doc2"], f"{E}by": f"{E}curator"},
+    EDGES[0]: {
+        "confidence": 0.75,
+        f"{E}note": ["one", "two"],
+        "source_documents": [f"{E}doc1", f"{E}doc2"],
+        f"{E}by": f"{E}curator",
+    },
     EDGES[1]: {},
-    EDGES[2]: {"confidence": 0.5, "confidences": [0.25, 0.5], "multiplicity": 2,
-        f"{E}note": "late"},
-}  # fmt: skip
+    EDGES[2]: {
+        "confidence": 0.5,
+        "confidences": [0.25, 0.5],
+        "multiplicity": 2,
+        f"{E}note": "late",
+    },
+}
 
 
 async def test_reified_statements_are_the_metadata_of_their_edges_and_no_nodes(serve_each):
@@ -188,7 +203,7 @@ async def test_statement_nodes_of_wikibase_give_qualifiers_rank_and_references(s
                 }
             ],
         }
-    }  # fmt: skip
+    }
     found = await backend.provenance_for_node("wd:Q1", 20)
     assert [item["document_id"] for item in found["items"]] == ["wd:Q9"]
 

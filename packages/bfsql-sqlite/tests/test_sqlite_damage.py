@@ -35,11 +35,20 @@ CALLS = [
 ]
 CHANGES = 40_000 if THOROUGH else 60
 VALUES = [
-    *("-1", "1 << 40", "-(1 << 62)", "1.5", "''", "x'ff'", "zeroblob(9)", "'[1]'",
-        "'{\"name\":1}'"),
+    *(
+        "-1",
+        "1 << 40",
+        "-(1 << 62)",
+        "1.5",
+        "''",
+        "x'ff'",
+        "zeroblob(9)",
+        "'[1]'",
+        "'{\"name\":1}'",
+    ),
     *("CAST(x'ff41' AS TEXT)", "replace(hex(zeroblob(50000)), '0', '[')"),
     *("CAST({0} AS BLOB)", "substr({0}, 2)", "{0} || {0}"),
-]  # fmt: skip
+]
 PAGE = 4096
 
 

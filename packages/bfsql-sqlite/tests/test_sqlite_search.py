@@ -110,8 +110,17 @@ async def test_better_matches_come_first_and_shorter_names_among_equals(opened):
     )
     stubs = await backend.search_entities("cortisol")
     assert [stub.id for stub in stubs] == [
-        "cortisol", "d", "e", "f", "g1", "g2", "h", "i", "j", "k",
-    ]  # fmt: skip
+        "cortisol",
+        "d",
+        "e",
+        "f",
+        "g1",
+        "g2",
+        "h",
+        "i",
+        "j",
+        "k",
+    ]
     assert stubs[1] == ("d", "disease", "Cortisol", None)
 
 

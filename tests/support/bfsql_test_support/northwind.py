@@ -62,18 +62,37 @@ def northwind(orders: int = 40) -> dict[str, Table]:
         for product in sorted(at.sample(range(1, 25), at.randint(1, 4)))
     ]
     return {
-        "Region": Table(("regionID",),
-            rows(4, "regionID", regionDescription=["Eastern", "Western", "Northern", "Southern"])),
-        "Territory": Table(("territoryID",), rows(12, "territoryID",
-                territoryDescription=lambda n: f"District {n}", regionID=any_of(4)),
-            {"regionID": ("Region", "IN_REGION")}),
-        "State": Table(("stateID",), rows(5, "stateID", stateName=states, regionID=any_of(4)),
-            {"regionID": ("Region", "STATE_OF")}),
-        "Employee": Table(("employeeID",), rows(9, "employeeID",
-                lastName=lambda n: last[n % 8] if n > 1 else "Dodsworth", firstName=first,
+        "Region": Table(
+            ("regionID",),
+            rows(4, "regionID", regionDescription=["Eastern", "Western", "Northern", "Southern"]),
+        ),
+        "Territory": Table(
+            ("territoryID",),
+            rows(
+                12,
+                "territoryID",
+                territoryDescription=lambda n: f"District {n}",
+                regionID=any_of(4),
+            ),
+            {"regionID": ("Region", "IN_REGION")},
+        ),
+        "State": Table(
+            ("stateID",),
+            rows(5, "stateID", stateName=states, regionID=any_of(4)),
+            {"regionID": ("Region", "STATE_OF")},
+        ),
+        "Employee": Table(
+            ("employeeID",),
+            rows(
+                9,
+                "employeeID",
+                lastName=lambda n: last[n % 8] if n > 1 else "Dodsworth",
+                firstName=first,
                 title=["Sales Representative", "Sales Representative", "Sales Manager"],
-                reportsTo=lambda n: None if n == 2 else 2 if n < 6 else 5),
-            {"reportsTo": ("Employee", "REPORTS_TO")}),
+                reportsTo=lambda n: None if n == 2 else 2 if n < 6 else 5,
+            ),
+            {"reportsTo": ("Employee", "REPORTS_TO")},
+        ),
         "EmployeeTerritory": Table(
             ("employeeID", "territoryID"),
             [
@@ -84,28 +103,76 @@ def northwind(orders: int = 40) -> dict[str, Table]:
             {"employeeID": ("Employee", "OF_EMPLOYEE"), "territoryID": ("Territory", "COVERS")},
         ),
         "Category": Table(("categoryID",), rows(6, "categoryID", categoryName=categories)),
-        "Supplier": Table(("supplierID",),
-            rows(8, "supplierID", companyName=lambda n: f"Supplier House {n}", city=cities)),
-        "Product": Table(("productID",), rows(24, "productID",
-                productName=lambda n: f"{goods[n % 8]} {n}", unitPrice=lambda n: n * 2.5,
-                discontinued=lambda n: n % 7 == 0, supplierID=any_of(8), categoryID=any_of(6)),
-            {"supplierID": ("Supplier", "SUPPLIED_BY"), "categoryID": ("Category", "PART_OF")}),
-        "Segment": Table(("segmentID",),
-            rows(3, "segmentID", segmentDescription=["Retail", "Hotels", "Export"])),
-        "Customer": Table(("customerID",), rows(15, "customerID",
-                companyName=lambda n: f"{companies[n % 4]} {n}", city=cities, country=countries,
-                segmentID=any_of(3)), {"segmentID": ("Segment", "IN_SEGMENT")}),
-        "Shipper": Table(("shipperID",), rows(3, "shipperID",
-                companyName=["Speedy Express", "United Package", "Federal Shipping"])),
-        "Order": Table(("orderID",), rows(orders, "orderID",
+        "Supplier": Table(
+            ("supplierID",),
+            rows(8, "supplierID", companyName=lambda n: f"Supplier House {n}", city=cities),
+        ),
+        "Product": Table(
+            ("productID",),
+            rows(
+                24,
+                "productID",
+                productName=lambda n: f"{goods[n % 8]} {n}",
+                unitPrice=lambda n: n * 2.5,
+                discontinued=lambda n: n % 7 == 0,
+                supplierID=any_of(8),
+                categoryID=any_of(6),
+            ),
+            {"supplierID": ("Supplier", "SUPPLIED_BY"), "categoryID": ("Category", "PART_OF")},
+        ),
+        "Segment": Table(
+            ("segmentID",), rows(3, "segmentID", segmentDescription=["Retail", "Hotels", "Export"])
+        ),
+        "Customer": Table(
+            ("customerID",),
+            rows(
+                15,
+                "customerID",
+                companyName=lambda n: f"{companies[n % 4]} {n}",
+                city=cities,
+                country=countries,
+                segmentID=any_of(3),
+            ),
+            {"segmentID": ("Segment", "IN_SEGMENT")},
+        ),
+        "Shipper": Table(
+            ("shipperID",),
+            rows(
+                3, "shipperID", companyName=["Speedy Express", "United Package", "Federal Shipping"]
+            ),
+        ),
+        "Order": Table(
+            ("orderID",),
+            rows(
+                orders,
+                "orderID",
                 orderDate=lambda n: f"1997-{1 + n % 12:02}-{1 + n % 28:02}",
-                freight=lambda n: round(n * 1.75, 2), shipCity=cities, customerID=any_of(15),
-                employeeID=any_of(9), shipperID=any_of(3)), {
-                "customerID": ("Customer", "ORDERED_BY"), "employeeID": ("Employee", "SOLD_BY"),
-                "shipperID": ("Shipper", "SHIPPED_BY")}),
-        "OrderDetail": Table(("orderID", "productID"), details,
-            {"orderID": ("Order", "LINE_OF"), "productID": ("Product", "OF_PRODUCT")}),
-        "Payment": Table(("paymentID",), rows(orders, "paymentID", amount=lambda n: n * 10.0,
-                method=["card", "transfer", "cheque"], orderID=lambda n: n),
-            {"orderID": ("Order", "PAYS")}),
-    }  # fmt: skip
+                freight=lambda n: round(n * 1.75, 2),
+                shipCity=cities,
+                customerID=any_of(15),
+                employeeID=any_of(9),
+                shipperID=any_of(3),
+            ),
+            {
+                "customerID": ("Customer", "ORDERED_BY"),
+                "employeeID": ("Employee", "SOLD_BY"),
+                "shipperID": ("Shipper", "SHIPPED_BY"),
+            },
+        ),
+        "OrderDetail": Table(
+            ("orderID", "productID"),
+            details,
+            {"orderID": ("Order", "LINE_OF"), "productID": ("Product", "OF_PRODUCT")},
+        ),
+        "Payment": Table(
+            ("paymentID",),
+            rows(
+                orders,
+                "paymentID",
+                amount=lambda n: n * 10.0,
+                method=["card", "transfer", "cheque"],
+                orderID=lambda n: n,
+            ),
+            {"orderID": ("Order", "PAYS")},
+        ),
+    }

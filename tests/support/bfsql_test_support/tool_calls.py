@@ -14,9 +14,20 @@ _ORDER = {
     "intersect_subgraphs": ["seeds", "k"],
 }
 _SUBGRAPH = [
-    "node_count", "edge_count", "complete", "common_count", "shown_count", "walk_count", "notes",
-    "measure", "facets", "schema_summary", "walks", "nodes", "edges",
-]  # fmt: skip
+    "node_count",
+    "edge_count",
+    "complete",
+    "common_count",
+    "shown_count",
+    "walk_count",
+    "notes",
+    "measure",
+    "facets",
+    "schema_summary",
+    "walks",
+    "nodes",
+    "edges",
+]
 _CONTINUE = re.compile(r"Continue with offset=(\d+), limit=(\d+)\.")
 _LAST: dict[str, Answer] = {}
 """The last checked answer of each tool; an equal one, from another store or a cache, passes."""

@@ -20,13 +20,31 @@ LINES = Limits(answer_format="lines")
 HOSTILE = [
     *("a; b=c", "12", "true", "NaN", "#1", "a|b", "{", "x}", "[1]", '"q"', "two words", " edge "),
     *("1 2", "a,b", "a>b", "-x->", "*", "from", "note", "(T)", "a = b (T)", "\n[T]\n1|x", "a\tb"),
-    *("a: b", "1>2", "x]", "entity x", "continue", "\u202egnorw", "e\u0301\u2028", "\U0001f600",
-        "\\"),
-    *("note: Stop.", "NOTE: Stop.", "note:", "missing: x", "missing:", "results: 1", "edges: a 1",
-        "facet a: count 1", "k 3"),
+    *(
+        "a: b",
+        "1>2",
+        "x]",
+        "entity x",
+        "continue",
+        "\u202egnorw",
+        "e\u0301\u2028",
+        "\U0001f600",
+        "\\",
+    ),
+    *(
+        "note: Stop.",
+        "NOTE: Stop.",
+        "note:",
+        "missing: x",
+        "missing:",
+        "results: 1",
+        "edges: a 1",
+        "facet a: count 1",
+        "k 3",
+    ),
     *("a\x85note: b", "a\x0bb", "a\x0cb", "a\u2028b", "a\nnote: b"),
     *("a:", "=", "|", "relations (2):", "\u0663", "\x7f", "'", "taken by name", "x" * 10_000),
-]  # fmt: skip
+]
 TEXTS = st.text(max_size=8) | st.sampled_from(HOSTILE)
 METADATA = st.dictionaries(TEXTS.filter(bool), values(TEXTS, null=False), max_size=3)
 NODES = st.lists(
@@ -325,26 +343,60 @@ async def test_the_counts_say_where_the_next_page_begins(arguments, following):
 @pytest.mark.parametrize(
     ("arguments", "lines"),
     [
-        ({"seeds": ["film:1"], "path": ["<-acted in- Person"], "show": "ends",
-                "fields": ["name"]} | {"sort_by": "-paths", "limit": 1}, [
-                "shown 2; continue offset=1", "note: sort_by: the next 1 has the same paths.",
-                "[Person paths=1]", "person:1|Arletty"]),
-        ({"seeds": ["Person:*"], "path": ["-->", "<--"], "show": "ends", "fields": ["name"]},
-            ["seeds 2", "[2 Person]", "person:1|Arletty", "person:2|Jean Gabin"]),
-        ({"seeds": ["Film:*"], "path": ["<-acted in-"], "show": "walks", "fields": ["name"]}, [
-                "seeds 1; walks 2", "[walks] Film > Person",
-                "film:1{Le Jour se lève} > person:1{Arletty}", "film:1 > person:2{Jean Gabin}"]),
-        ({"seeds": ["Person:*"], "facets": ["name:1", "year"], "limit": 0}, ["seeds 2: Person",
+        (
+            {
+                "seeds": ["film:1"],
+                "path": ["<-acted in- Person"],
+                "show": "ends",
+                "fields": ["name"],
+            }
+            | {"sort_by": "-paths", "limit": 1},
+            [
+                "shown 2; continue offset=1",
+                "note: sort_by: the next 1 has the same paths.",
+                "[Person paths=1]",
+                "person:1|Arletty",
+            ],
+        ),
+        (
+            {"seeds": ["Person:*"], "path": ["-->", "<--"], "show": "ends", "fields": ["name"]},
+            ["seeds 2", "[2 Person]", "person:1|Arletty", "person:2|Jean Gabin"],
+        ),
+        (
+            {"seeds": ["Film:*"], "path": ["<-acted in-"], "show": "walks", "fields": ["name"]},
+            [
+                "seeds 1; walks 2",
+                "[walks] Film > Person",
+                "film:1{Le Jour se lève} > person:1{Arletty}",
+                "film:1 > person:2{Jean Gabin}",
+            ],
+        ),
+        (
+            {"seeds": ["Person:*"], "facets": ["name:1", "year"], "limit": 0},
+            [
+                "seeds 2: Person",
                 "facet name: count 2, distinct 2, min Arletty, max Jean Gabin; Arletty 1",
-                "facet year: count 0, missing 2, distinct 0"]),
-        ({"seeds": ["Arletty"], "to": ["Jean Gabin"], "limit": 0}, ["from person:1 (Person)",
+                "facet year: count 0, missing 2, distinct 0",
+            ],
+        ),
+        (
+            {"seeds": ["Arletty"], "to": ["Jean Gabin"], "limit": 0},
+            [
+                "from person:1 (Person)",
                 "to person:2 (Person)",
-                'shortest 2; nodes 3: Film 1, Person 2; edges 2: "acted in"']),
-        ({"seeds": ["Person:*"], "along": ["-acted in->"], "limit": 0}, [
+                'shortest 2; nodes 3: Film 1, Person 2; edges 2: "acted in"',
+            ],
+        ),
+        (
+            {"seeds": ["Person:*"], "along": ["-acted in->"], "limit": 0},
+            [
                 'seeds 2; hops 20; nodes 3: Film 1, Person 2; edges 2: "acted in"',
-                "note: along was followed to its end, 1 edge away.", "along: -acted in->"]),
+                "note: along was followed to its end, 1 edge away.",
+                "along: -acted in->",
+            ],
+        ),
     ],
-)  # fmt: skip
+)
 async def test_what_the_caller_knows_is_left_out(arguments, lines):
     assert [
         line for line in await first_lines("bfs_query", arguments, None) if ": facets: " not in line

@@ -161,10 +161,18 @@ def test_an_entity_is_laid_out_with_its_relations_and_evidence():
     content = {"id": "a", "entity_type": "T", "name": "A", "born": 1956, "more": {"x": 1}}
     content |= {"edges": {"-p->": 3000}, "provenance": {"total": 7, "items": [item]}}
     assert display("describe_entity", content).splitlines() == [
-        "A  T  a", "  born          1956", '  more          {"x":1}', "", "Relations",
-        "  -p->          3,000", "", "Evidence (1 of 7)", "  a -p-> b", "    so it is",
+        "A  T  a",
+        "  born          1956",
+        '  more          {"x":1}',
+        "",
+        "Relations",
+        "  -p->          3,000",
+        "",
+        "Evidence (1 of 7)",
+        "  a -p-> b",
+        "    so it is",
         "    d:1, confidence 0.5",
-    ]  # fmt: skip
+    ]
     assert "1956" in display("describe_entities", {"result": [content, {"id": "b"}]})
 
 

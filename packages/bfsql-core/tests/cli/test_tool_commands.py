@@ -171,24 +171,40 @@ def test_help_has_nothing_that_was_written_for_a_model(run):
     [
         ("Continue with offset=3, limit=3.", "Continue with --offset 3, --limit 3."),
         ("where: read Year as year.", "--where: read Year as year."),
-        ("No node of to meets the conditions of where on step 2.",
-            "No node of --to meets the conditions of --where on step 2."),
-        ("bfs_query with to looks for connections.",
-            "`bfsql bfs-query` with --to looks for connections."),
-        ("describe_schema(seeds=[...]) shows them.",
-            "`bfsql describe-schema --seeds ID` shows them."),
-        ('Give path as well, or show="walks" with a path.',
-            "Give --step as well, or --show walks with a path."),
-        ('No entity is called "in where, with to k=1".',
-            'No entity is called "in where, with to k=1".'),
-        ("k=2 is the smallest; connect=true adds them.",
-            "--k 2 is the smallest; --connect adds them."),
-        ("Not found: public.k%252Et:1 and k:2. Lower max_hops, or k.",
-            "Not found: public.k%252Et:1 and k:2. Lower --max-hops, or --k."),
-        ("Start from one of its neighbours to see more.",
-            "Start from one of its neighbours to see more."),
+        (
+            "No node of to meets the conditions of where on step 2.",
+            "No node of --to meets the conditions of --where on step 2.",
+        ),
+        (
+            "bfs_query with to looks for connections.",
+            "`bfsql bfs-query` with --to looks for connections.",
+        ),
+        (
+            "describe_schema(seeds=[...]) shows them.",
+            "`bfsql describe-schema --seeds ID` shows them.",
+        ),
+        (
+            'Give path as well, or show="walks" with a path.',
+            "Give --step as well, or --show walks with a path.",
+        ),
+        (
+            'No entity is called "in where, with to k=1".',
+            'No entity is called "in where, with to k=1".',
+        ),
+        (
+            "k=2 is the smallest; connect=true adds them.",
+            "--k 2 is the smallest; --connect adds them.",
+        ),
+        (
+            "Not found: public.k%252Et:1 and k:2. Lower max_hops, or k.",
+            "Not found: public.k%252Et:1 and k:2. Lower --max-hops, or --k.",
+        ),
+        (
+            "Start from one of its neighbours to see more.",
+            "Start from one of its neighbours to see more.",
+        ),
     ],
-)  # fmt: skip
+)
 def test_sentences_of_tools_name_commands_and_options(sentence, typed):
     assert as_typed(sentence) == typed
 

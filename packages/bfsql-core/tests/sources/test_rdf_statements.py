@@ -43,10 +43,16 @@ ABOUT = "{} statement{} about"
 
 KINDS = {
     "an annotation": (":a :p :b {| :since 2020 |} .", LATE, [ABOUT.format(1, "")]),
-    "sources": (":a :p :b {| prov:wasDerivedFrom :d2, :d1 |} .",
-        {"source_documents": [":d1", ":d2"]}, [ABOUT.format(1, "")]),
-    "two annotations": (":a :p :b {| :since 2020 |} {| :since 2021 ; :by :x |} .",
-        {":since": [2020, 2021], ":by": ":x", "multiplicity": 2}, [ABOUT.format(2, "s")]),
+    "sources": (
+        ":a :p :b {| prov:wasDerivedFrom :d2, :d1 |} .",
+        {"source_documents": [":d1", ":d2"]},
+        [ABOUT.format(1, "")],
+    ),
+    "two annotations": (
+        ":a :p :b {| :since 2020 |} {| :since 2021 ; :by :x |} .",
+        {":since": [2020, 2021], ":by": ":x", "multiplicity": 2},
+        [ABOUT.format(2, "s")],
+    ),
     "a named reifier": (":a :p :b ~ :r . :r :since 2020 .", LATE, [ABOUT.format(1, "")]),
     "a triple term": ("_:r rdf:reifies <<( :a :p :b )>> ; :since 2020 . :a :p :b .", LATE, []),
     "the form of RDF-star": ("<< :a :p :b >> :since 2020 . :a :p :b .", LATE, []),
@@ -58,17 +64,25 @@ KINDS = {
     "without metadata": (":a :p :b ~ :r .", {}, []),
     "only quoted": ("<< :a :p :b >> :since 2020 .", None, [QUOTED.format(1)]),
     "a literal": (":a :q 1 {| :since 2020 |} .", None, [NO_EDGE.format(1)]),
-    "two levels": (":a :p :b {| :since 2020 {| :by :x |} |} .", LATE,
-        [ABOUT.format(1, ""), NO_EDGE.format(1)]),
-    "a level of a named one":
-        (":a :p :b ~ :r {| :by :x {| :on 7 |} |} .", {":by": ":x"}, [ABOUT.format(2, "s")]),
+    "two levels": (
+        ":a :p :b {| :since 2020 {| :by :x |} |} .",
+        LATE,
+        [ABOUT.format(1, ""), NO_EDGE.format(1)],
+    ),
+    "a level of a named one": (
+        ":a :p :b ~ :r {| :by :x {| :on 7 |} |} .",
+        {":by": ":x"},
+        [ABOUT.format(2, "s")],
+    ),
     "a reifier of two": (
-        ":r rdf:reifies <<( :a :p :b )>> , <<( :a :p :c )>> ; :since 2020 . :a :p :b , :c .", LATE,
-        [ABOUT.format(2, "s")]),
+        ":r rdf:reifies <<( :a :p :b )>> , <<( :a :p :c )>> ; :since 2020 . :a :p :b , :c .",
+        LATE,
+        [ABOUT.format(2, "s")],
+    ),
     "ambiguous": (f":r {PARTS} , :c ; :since 2020 . :a :p :b .", {}, [NO_EDGE.format(1)]),
     "incomplete": (":r rdf:subject :a ; :since 2020 . :a :p :b .", {}, [NO_EDGE.format(1)]),
     "a blank value": (":a :p :b {| :since [ :x 1 ] |} .", {}, ["values of statements left out"]),
-}  # fmt: skip
+}
 
 
 def edges_of(found):

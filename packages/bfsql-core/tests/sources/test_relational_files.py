@@ -302,8 +302,11 @@ UNREADABLE = {
     "nothing": ("a.sqlite", lambda path: path.write_bytes(b""), "is not an SQLite file"),
     "no table": ("a.sqlite", lambda path: database(path, "PRAGMA user_version = 1"), "no table"),
     "locked": ("a.sqlite", locked, "another program is writing to it"),
-    "cut": ("a.sqlite", lambda path: cut(database(path, "CREATE TABLE t (a)"), 300),
-        "is it complete?"),
+    "cut": (
+        "a.sqlite",
+        lambda path: cut(database(path, "CREATE TABLE t (a)"), 300),
+        "is it complete?",
+    ),
     "half written": ("a.sqlite", half_written, "was killed; open it once"),
     "endless": ("a.sqlite", endless, "a read does not end"),
     "packed": ("a.sqlite.gz", packed, "unpack it first"),
@@ -311,21 +314,36 @@ UNREADABLE = {
     "newer": ("a.duckdb", newer, "install a newer DuckDB"),
     "encrypted": ("a.duckdb", encrypted, "into a file without a key"),
     "open elsewhere": ("a.duckdb", opened, "close the program that has it open"),
-    "cut duckdb": ("a.duckdb", lambda path: cut(database(path, "CREATE TABLE t (a INT)"), 5_000),
-        "is it complete?"),
-    "encrypted workbook": ("a.xlsx",
+    "cut duckdb": (
+        "a.duckdb",
+        lambda path: cut(database(path, "CREATE TABLE t (a INT)"), 5_000),
+        "is it complete?",
+    ),
+    "encrypted workbook": (
+        "a.xlsx",
         lambda path: path.write_bytes(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600)),
-        "is not an Excel workbook, or is encrypted"),
+        "is not an Excel workbook, or is encrypted",
+    ),
     "no sheet": ("a.xlsx", lambda path: book(path, "<sheetData/>"), "has no sheet with cells"),
     "XML that is cut": ("a.xlsx", lambda path: book(path, "<sheetData>"), "is not an Excel"),
     "far cells": ("a.xlsx", lambda path: book(path, FAR), "spans more than 16,777,216 cells"),
-    "merged cells": ("a.xlsx", lambda path: book(path,
-            sheet([[1]], '<mergeCells><mergeCell ref="A1:XFD1048576"/></mergeCells>')),
-        "spans more than 16,777,216 cells"),
-    "repeated texts": ("a.xlsx", lambda path: book(path,
+    "merged cells": (
+        "a.xlsx",
+        lambda path: book(
+            path, sheet([[1]], '<mergeCells><mergeCell ref="A1:XFD1048576"/></mergeCells>')
+        ),
+        "spans more than 16,777,216 cells",
+    ),
+    "repeated texts": (
+        "a.xlsx",
+        lambda path: book(
+            path,
             "<sheetData>" + '<row><c t="s"><v>0</v></c></row>' * 50_000 + "</sheetData>",
-            f"<si><t>{LONG}</t></si>"), "repeats long texts"),
-}  # fmt: skip
+            f"<si><t>{LONG}</t></si>",
+        ),
+        "repeats long texts",
+    ),
+}
 
 
 @case_table(("name", "make", "words"), UNREADABLE)

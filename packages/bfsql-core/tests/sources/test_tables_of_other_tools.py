@@ -33,11 +33,22 @@ def meanings(account: SourceAccount) -> dict[str, str]:
 def test_a_node_header_of_neo4j_types_its_columns(read):
     found = read("n.csv", PEOPLE)
     assert found.nodes == [
-        NodeRecord("1", "Person", {"year": 1980, "score": 1.5, "active": True,
-                "roles": ["actor", "director"], "marks": [3, 4], "born": "1980-02-29",
-                "other_types": ["Actor"], "name": "Ann"}),
+        NodeRecord(
+            "1",
+            "Person",
+            {
+                "year": 1980,
+                "score": 1.5,
+                "active": True,
+                "roles": ["actor", "director"],
+                "marks": [3, 4],
+                "born": "1980-02-29",
+                "other_types": ["Actor"],
+                "name": "Ann",
+            },
+        ),
         NodeRecord("2", "", {"year": "n/a", "score": "NaN", "active": "no", "name": "Bob"}),
-    ]  # fmt: skip
+    ]
     assert found.refusals == []
     assert meanings(found.account) == {
         "personId:ID(Person)": "id",
@@ -162,15 +173,32 @@ def test_the_two_tables_of_kgx(read_all_of):
         ),
     )
     assert found.nodes == [
-        NodeRecord("HGNC:1", "biolink:Gene", {"description": "one | two", "xref": ["X:1", "Y:2"],
-                "other_types": ["biolink:NamedThing"], "name": "A1", "synonyms": ["a", "b"]}),
+        NodeRecord(
+            "HGNC:1",
+            "biolink:Gene",
+            {
+                "description": "one | two",
+                "xref": ["X:1", "Y:2"],
+                "other_types": ["biolink:NamedThing"],
+                "name": "A1",
+                "synonyms": ["a", "b"],
+            },
+        ),
         NodeRecord("HGNC:2", "biolink:Gene", {"xref": "X:3", "name": "A2"}),
-    ]  # fmt: skip
+    ]
     assert found.edges == [
-        EdgeRecord("HGNC:1", "biolink:interacts_with", "HGNC:2", {"id": "u1",
-                "category": "biolink:Association", "publications": ["PMID:1", "PMID:2"],
-                "primary_knowledge_source": "infores:x"}),
-    ]  # fmt: skip
+        EdgeRecord(
+            "HGNC:1",
+            "biolink:interacts_with",
+            "HGNC:2",
+            {
+                "id": "u1",
+                "category": "biolink:Association",
+                "publications": ["PMID:1", "PMID:2"],
+                "primary_knowledge_source": "infores:x",
+            },
+        )
+    ]
 
 
 def test_kgx_in_json_lines_has_lists_of_types(read):

@@ -305,10 +305,20 @@ def test_a_type_is_the_tables_name_in_the_singular(table, type_):
 @case_table(
     ("column", "predicate"),
     [
-        *(("顧客ID", "顧客"), ("ÄrzteId", "Ärzte"), ("customer_id", "customer"),
-            ("customerID", "customer"), ("CustomerId", "Customer")),
-        *(("collected_by", "collected_by"),("id", "id"),("Person.id", "Person"),("paid", "paid")),
+        *(
+            ("顧客ID", "顧客"),
+            ("ÄrzteId", "Ärzte"),
+            ("customer_id", "customer"),
+            ("customerID", "customer"),
+            ("CustomerId", "Customer"),
+        ),
+        *(
+            ("collected_by", "collected_by"),
+            ("id", "id"),
+            ("Person.id", "Person"),
+            ("paid", "paid"),
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_predicate_is_the_column_without_a_word_for_ids(column, predicate):
     assert predicate_of(column) == predicate

@@ -76,13 +76,22 @@ def test_null_like_text_is_no_id_type_or_name_and_stays_in_metadata(read, text):
     ("name", "content"),
     [
         ("n.csv", "id,type,name,aliases\n1,t,None,\n2,None,null,NaN\n3,,None,\n4,t,,\n"),
-        ("n.jsonl", ('{"id": "1", "name": "None"}\n{"id": "2", "type": "None", "name": "null"}\n'
-                '{"id": "3", "name": "None", "aliases": "NaN"}\n{"id": "4", "name": ""}\n')),
-        ("g.json", (
+        (
+            "n.jsonl",
+            (
+                '{"id": "1", "name": "None"}\n{"id": "2", "type": "None", "name": "null"}\n'
+                '{"id": "3", "name": "None", "aliases": "NaN"}\n{"id": "4", "name": ""}\n'
+            ),
+        ),
+        (
+            "g.json",
+            (
                 '{"nodes": [{"id": 1, "name": "None"}, {"id": 2, "type": "None", "name": "null"}, '
-                '{"id": 3, "name": "None", "aliases": "NaN"}], "links": []}')),
+                '{"id": 3, "name": "None", "aliases": "NaN"}], "links": []}'
+            ),
+        ),
     ],
-)  # fmt: skip
+)
 def test_the_account_counts_texts_that_are_read_as_empty(read, name, content):
     notes = [note for note in read(name, content).account.notes if "read as empty" in note]
     keeps = '; --null-text "" keeps such texts'

@@ -71,20 +71,41 @@ async def test_each_call_shows_what_would_be_tried_twice(answer_format):
         notes = (await graph.describe_schema()).content["tool_usage_notes"]
     assert calls == {
         "how many": {"seeds": ["Paper[year>=2001]"], "limit": 0},
-        "rank by a measure": {"seeds": ["Author:*"], "path": ["-wrote-> Paper"], "show": "0",
-            "measure": ["count 1", "max 1.year"], "sort_by": "-count 1", "limit": 3,
-            "fields": ["name"]},
-        "ends of a path, some left out": {"seeds": ["Author: NAME"],
-            "path": ["-wrote-> Paper[year>=2001]", "-in-> Venue"], "show": "1", "fields": ["name"],
-            "where": ["1 no -cites-> Paper"]},
-        "what two share (one name twice: cycles)": {"seeds": ["Paper: NAME"],
-            "to": ["Paper: NAME2"], "path": ["<-wrote- Author", "-wrote-> Paper"], "show": "1"},
-        "shortest connections by some relations": {"seeds": ["Paper: NAME"], "to": ["Paper: NAME2"],
-            "along": ["<-wrote- Author", "-wrote-> Paper"]},
-        "groups": {"seeds": ["Paper: NAME"], "path": ["-cites-> Paper"], "facets": ["1.year"],
-            "limit": 0},
+        "rank by a measure": {
+            "seeds": ["Author:*"],
+            "path": ["-wrote-> Paper"],
+            "show": "0",
+            "measure": ["count 1", "max 1.year"],
+            "sort_by": "-count 1",
+            "limit": 3,
+            "fields": ["name"],
+        },
+        "ends of a path, some left out": {
+            "seeds": ["Author: NAME"],
+            "path": ["-wrote-> Paper[year>=2001]", "-in-> Venue"],
+            "show": "1",
+            "fields": ["name"],
+            "where": ["1 no -cites-> Paper"],
+        },
+        "what two share (one name twice: cycles)": {
+            "seeds": ["Paper: NAME"],
+            "to": ["Paper: NAME2"],
+            "path": ["<-wrote- Author", "-wrote-> Paper"],
+            "show": "1",
+        },
+        "shortest connections by some relations": {
+            "seeds": ["Paper: NAME"],
+            "to": ["Paper: NAME2"],
+            "along": ["<-wrote- Author", "-wrote-> Paper"],
+        },
+        "groups": {
+            "seeds": ["Paper: NAME"],
+            "path": ["-cites-> Paper"],
+            "facets": ["1.year"],
+            "limit": 0,
+        },
         "a condition on edges": {"seeds": ["Author: NAME"], "path": ["-wrote[share>=1]-> Paper"]},
-    }  # fmt: skip
+    }
     assert [node["id"] for node in shown] == ["p2"]
     assert EXAMPLES not in notes
 
