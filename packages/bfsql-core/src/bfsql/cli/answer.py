@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
+from rich.tree import Tree
 
 from bfsql.answers import Answer
 from bfsql.answers.cells import best
 from bfsql.answers.notes import counted
 from bfsql.cli.render import cell, grid, plain, print_lines, table
-from bfsql.cli.tree import EdgeTree
 from bfsql.graph import NO_DESCRIPTION
 from bfsql.models.facet import PERCENTILES
 from bfsql.query.properties import measure_label
@@ -93,12 +94,10 @@ class _Subgraph:
             yield table(*self._columns())
         else:
             labels = {node["id"]: self._label(node) for node in self.nodes}
-            tree = EdgeTree(labels, self.content["edges"], self.names)
-            seeds, path = self.content["seeds"], _texts(self.arguments.get("path"))
-            of_path = tree.of_path(seeds, path) if path else None
             # What two entities have in common is drawn on the way from the first to the second.
-            is_common = "common_count" in self.content
-            yield of_path or tree.of_neighbourhood(seeds[:1] if is_common else seeds)
+            most = 1 if "common_count" in self.content else None
+            seeds = self.content["seeds"][:most]
+            yield _tree(seeds, labels, self.names, self.content["edges"])
 
     def counts(self) -> str:
         """The size of the whole answer, and what of it is shown."""
@@ -174,6 +173,48 @@ class _Subgraph:
         for row, walk in zip(rows, walks, strict=True):
             row.extend([""] * (width - len(row)) + [cell(walk["values"][n]) for n in computed])
         return table([*heads, *computed], rows)
+
+
+def _tree(
+    seeds: Sequence[str],
+    labels: Mapping[str, Text],
+    names: Mapping[str, str],
+    edges: Iterable[Mapping[str, Any]],
+) -> Tree:
+    """All nodes and edges, each once, below the end that is nearer to a seed.
+
+    Edges of two nodes in one direction are one line; a node that has its line already is a name.
+    """
+    steps: dict[str, dict[tuple[str, bool], dict[str, None]]] = defaultdict(
+        lambda: defaultdict(dict)
+    )
+    for edge in edges:
+        start, predicate, end = edge["subject"], edge["predicate"], edge["object"]
+        steps[start][end, True][predicate] = None
+        if start != end:
+            steps[end][start, False][predicate] = None
+    root, drawn = Tree("", hide_root=True), set[str]()
+    branches = {seed: root.add(labels[seed]) for seed in seeds if seed in labels}
+    for start in (*branches, *labels):  # the last cannot be reached from a seed
+        if start not in branches:
+            branches[start] = root.add(labels[start])
+        waiting = deque([start])
+        while waiting:
+            here = waiting.popleft()
+            drawn.add(here)
+            for (other, leaves), predicates in steps.pop(here, {}).items():
+                if other in drawn and other != here:
+                    continue
+                arrow = plain(
+                    ("-{}->" if leaves else "<-{}-").format(", ".join(predicates)), "cyan"
+                )
+                if other in branches:
+                    repeated = plain(f"{names[other]} (repeated)", "dim")
+                    branches[here].add(Text.assemble(arrow, " ", repeated))
+                else:
+                    branches[other] = branches[here].add(Text.assemble(arrow, " ", labels[other]))
+                    waiting.append(other)
+    return root
 
 
 def _arrow(edge: str) -> str:
