@@ -24,7 +24,7 @@ def test_a_traversal_is_a_tree(loaded, terminal):
 
 def test_notes_name_options(loaded, terminal):
     seen = _words(terminal("bfs-query", "p:1", "--limit", "1"))
-    assert "Continue with --offset 1, --limit 1." in seen
+    assert "Continue with offset=1, limit=1." in seen
 
 
 def test_the_numbers_of_a_path_are_columns(loaded, terminal):

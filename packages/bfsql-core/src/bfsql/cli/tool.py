@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 import sys
-from dataclasses import replace
 from typing import Any, get_args
 
 import click
@@ -20,31 +18,11 @@ from bfsql.answers import Answer
 from bfsql.call import AnswerFormat
 from bfsql.cli.configuration import Configuration
 from bfsql.cli.configured import ConfiguredCommand, opened
-from bfsql.errors import ToolError
 from bfsql.tools.descriptions import HELP, TOOLS, ToolDefinition
 from bfsql.tools.parameters import PARAMETERS, Parameter
 
 _OPTIONS = {"path": "step"}
 """Options with a name different from their argument: `--path` is the store's file."""
-_NAMES = sorted({p.name for known in PARAMETERS.values() for p in known}, key=len, reverse=True)
-_CLEAR = [name for name in _NAMES if "_" in name or name in ("k", "offset")]
-"""Arguments whose names occur in sentences only as arguments."""
-_WORDS = ("where", "fields", "facets", "measure", "along", "path", "limit", "show")
-"""Arguments whose names are English words. They are arguments where a sentence begins with them in
-lower case, in brackets, and after words such as `with`."""
-_REFERENCE = re.compile(
-    rf"""
-    "(?:[^"\\]|\\.)*"                                          # a quoted value is left as it is
-    | \b(?P<tool>{"|".join(PARAMETERS)})\b (?P<seeds>\(seeds=\[\.\.\.\]\))?
-    | (?<![\w-])(?P<given>{"|".join(_NAMES)})=(?P<value>"[^"]*"|\w+)(?!\w)
-    | (?<![\w.:/%-])(?P<clear>{"|".join(_CLEAR)})\b(?![%/]|[.:]\S)  # and not a part of an id
-    | (?P<before>^|\.\ |;\ |\(|\b(?:of|in|or|with|without|by|see|[Ll]ower|[Gg]ive|[Ll]eave)\ )
-      (?P<word>{"|".join(_WORDS)})(?=[\s:,.)])
-    | (?P<before_to>\b(?:of|in|with)\ )to(?=[\s.,])
-    """,
-    re.VERBOSE,
-)
-"""What in a sentence for models a person types in another way: tools and arguments."""
 _SEPARATED = ("node_types", "exclude_node_types", "predicates")
 _METAVARS = {"text": "TEXT", "texts": "TEXT", "whole": "NUMBER", "flag": ""}
 _SECTIONS = {
@@ -96,16 +74,11 @@ def tool_command(definition: ToolDefinition) -> ConfiguredCommand:
             configuration = configuration.with_server(answer_format=chosen)
         elif is_display and "fields" in arguments:
             arguments["fields"] = [*arguments["fields"], "name"]
-        try:
-            found = asyncio.run(_ask(configuration, tool, arguments))
-        except ToolError as error:
-            worded = ToolError(as_typed(str(error)), kind=error.kind, argument=error.argument)
-            raise worded from error.__cause__
+        found = asyncio.run(_ask(configuration, tool, arguments))
         if is_display:
             from bfsql.cli.answer import show
 
-            shown = replace(found, notes=tuple(map(as_typed, found.notes)))
-            show(tool, shown, arguments, every_line=every_line)
+            show(tool, found, arguments, every_line=every_line)
             return
         click.echo(found.text.encode() + b"\n", nl=False)
         for notes in found.blocks[1:]:
@@ -145,22 +118,6 @@ def tool_command(definition: ToolDefinition) -> ConfiguredCommand:
         sections=_SECTIONS,
         examples=_EXAMPLES[tool],
     )
-
-
-def as_typed(sentence: str) -> str:
-    """A sentence of a tool in the words of the command line: `--max-hops 1` for `max_hops=1`."""
-    return _REFERENCE.sub(_typed, sentence)
-
-
-def _typed(found: re.Match[str]) -> str:
-    if tool := found["tool"]:
-        return f"`bfsql {tool.replace('_', '-')}{' --seeds ID' if found['seeds'] else ''}`"
-    if given := found["given"]:
-        value = found["value"].strip('"')
-        return _option_flag(given) + (f" {value}" if value != "true" else "")
-    if argument := found["clear"] or found["word"]:
-        return (found["before"] or "") + _option_flag(argument)
-    return f"{found['before_to']}--to" if found["before_to"] else found[0]
 
 
 def _option(p: Parameter) -> click.Option:
