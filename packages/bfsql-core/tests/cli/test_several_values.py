@@ -1,24 +1,15 @@
-"""Options that take several values, given one after the other or each with the option's name."""
+"""Options that take several values, each with the option's name, and arguments beside them."""
 
 import json
 
 import pytest
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
-        ("--allowed-hosts", "a", "b", "c"),
-        ("--allowed-hosts", "a", "--allowed-hosts", "b", "c"),
-        ("--allowed-hosts=a", "--allowed-hosts", "b", "c"),
-        ("--allowed-hosts", "a", "b", "c", "--port", "1"),
-    ],
-)
-def test_an_option_takes_all_values_up_to_the_next_option(run, given):
-    told = run("config", *given)
+def test_an_option_is_given_with_each_of_its_values(run):
+    told = run("config", "--allowed-hosts", "a", "--allowed-hosts=b", "--port", "1")
     assert told.exit_code == 0
     [hosts] = [line for line in told.output.splitlines() if line.startswith("allowed_hosts")]
-    assert '["a", "b", "c"]' in hosts
+    assert '["a", "b"]' in hosts
 
 
 def test_a_value_too_many_of_another_option_is_refused(run):
@@ -30,14 +21,13 @@ def test_a_value_too_many_of_another_option_is_refused(run):
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("p:1", "p:2", "--predicates", "ACTED_IN", "LIKED", "--max-hops", "1"),
         ("p:1", "p:2", "--predicates", "ACTED_IN,LIKED"),
         ("p:1", "p:2", "--predicates", "ACTED_IN", "--predicates", "LIKED"),
         ("--predicates", "ACTED_IN", "p:1", "p:2", "--predicates", "LIKED"),
         ("--predicates", "ACTED_IN, LIKED", "p:1", "p:2"),
     ],
 )
-def test_options_of_a_tool_take_several_values_behind_its_arguments(loaded, arguments):
+def test_options_of_a_tool_take_several_values(loaded, arguments):
     told = loaded("bfs-query", *arguments)
     assert told.exit_code == 0
     answer = json.loads(told.output)

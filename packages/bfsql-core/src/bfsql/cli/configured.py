@@ -60,9 +60,6 @@ _PATH = "--path"
 _STEPS = re.compile(r"->|<-|^-.*-( |$)")
 """What no name of a graph's file has, and steps of a path have."""
 
-_TAKES: dict[Kind, float] = {"flag": 0, "list": math.inf, "mapping": math.inf}
-"""The number of values that an option takes, if it is not one."""
-
 _SHARED = ("all", "config", "backend", "graph-name", "help", "help-all", "json", "verbose")
 
 _OF_THE_GRAPH = ("--backend", "--config", "--graph-name")
@@ -97,8 +94,7 @@ class ConfiguredCommand(click.Command):
         graph: Whether the graph's file may be given as an argument.
         without: Settings of the server that are not options of it.
         common: Settings of the server that are in `--help`, and not only in `--help-all`.
-        takes_names: Whether its arguments are names and ids. These come first, so an option may be
-            followed by several values (`--fields a b`), and a graph's file comes before them; it
+        takes_names: Whether its arguments are names and ids. A graph's file comes before them; it
             has to exist, and is a name if `--path` or `--backend` is given.
         several: Whether it works on all of several graphs, if none is named.
         asks: Whether the user may be asked on a terminal about a file that was found.
@@ -109,7 +105,7 @@ class ConfiguredCommand(click.Command):
     """
 
     leading = 0
-    """The number of arguments before the options; with them, options may have several values."""
+    """The number of arguments before the options."""
     writes = False
     """Whether it writes to the store; with an option `--apply`, it does if that is given."""
 
@@ -185,12 +181,7 @@ class ConfiguredCommand(click.Command):
             # Help has to be shown even if nothing can be opened.
             if not ctx.resilient_parsing and not {*ctx.help_option_names, "--help-all"} & set(args):
                 raise
-        leading, rest = args[: self.leading], args[self.leading :]
-        has_arguments = any(isinstance(param, click.Argument) for param in self.params)
-        named_first = self._takes_names and rest and not rest[0].startswith("-")
-        if self.leading or not has_arguments or named_first:
-            rest = _spread(rest, self._lists(ctx))
-        return super().parse_args(ctx, [*leading, *option, *rest])
+        return super().parse_args(ctx, [*args[: self.leading], *option, *args[self.leading :]])
 
     def _named_graph(self, ctx: click.Context, args: list[str]) -> tuple[list[str], str | None]:
         """The arguments without the graph's file, and that file."""
@@ -223,7 +214,7 @@ class ConfiguredCommand(click.Command):
 
         After an option of a backend that is not known yet, any argument could be a value.
         """
-        takes = {option.flag: _TAKES.get(option.kind, 1) for option in server_options()}
+        takes = {option.flag: int(option.kind != "flag") for option in server_options()}
         takes |= {flag.replace("--", "--no-", 1): 0 for flag, count in takes.items() if not count}
         for param in super().get_params(ctx):
             takes |= dict.fromkeys(param.opts, 0 if getattr(param, "is_flag", False) else 1)
@@ -350,10 +341,6 @@ class ConfiguredCommand(click.Command):
             [_click_option(o, "backend", brief=brief) for o in backend],
             [_click_option(o, "server", brief=brief) for o in server],
         )
-
-    def _lists(self, ctx: click.Context) -> set[str]:
-        """The options that take several values."""
-        return {f for p in self.get_params(ctx) if getattr(p, "multiple", False) for f in p.opts}
 
     def backend_options(self, choice: Choice) -> list[Option]:
         """The backend's settings, by their option names on this command."""
@@ -527,22 +514,6 @@ def _early(args: Sequence[str], option: str) -> str | None:
         elif argument == option and position + 1 < len(args):
             value = args[position + 1]
     return value
-
-
-def _spread(args: Sequence[str], lists: Collection[str]) -> list[str]:
-    """Arguments with an option before each of its values: `--step a b` is `--step a --step b`."""
-    found: list[str] = []
-    option, given = "", 0
-    for position, argument in enumerate(args):
-        if argument == "--":
-            return [*found, *args[position:]]
-        if argument.startswith("-") and argument != "-":
-            option, given = (argument, 0) if argument in lists else ("", 0)
-        elif option:
-            given += 1
-            found += [option] if given > 1 else []
-        found.append(argument)
-    return found
 
 
 def _click_option(option: Option, scope: str, *, brief: bool = False) -> click.Option:
