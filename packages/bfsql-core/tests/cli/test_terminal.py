@@ -54,8 +54,7 @@ def test_an_import_shows_its_progress_and_its_account(terminal):
     assert "toy.json now holds 4 nodes, 4 edges" in seen
 
 
-def test_settings_and_backends_are_tables(terminal):
-    assert "backend.name toy environment variable BFSQL_BACKEND" in _words(terminal("config"))
+def test_backends_are_a_table(terminal):
     assert "toy 1.2.3 bfsql-toy a toy" in _words(terminal("backends"))
 
 

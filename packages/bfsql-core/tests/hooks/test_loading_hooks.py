@@ -81,10 +81,8 @@ def test_pluggy_is_imported_only_where_a_hook_plugin_is_installed(site):
 def test_hook_plugins_are_listed_beside_the_backends(site):
     install_hooks(site, "bfsql-good", good="bfsql_test_support.hooks:Watcher")
     install_hooks(site, "bfsql-bad", bad="no_such_module:plugin")
-    lines = [
-        line.split("\t") for line in CliRunner().invoke(command, "backends").stdout.split("\n")
-    ]
-    assert ["good", "1.2.3", "bfsql-good", "ok", "hooks: watch_call"] in lines
+    shown = CliRunner().invoke(command, "backends").stdout
+    assert "hooks good 1.2.3 bfsql-good watch_call" in " ".join(shown.split())
     found = json.loads(CliRunner().invoke(command, ["backends", "--json"]).stdout)
     assert {one["kind"] for one in found} == {"backend", "hooks"}
     [bad] = [one for one in found if one["name"] == "bad"]

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
-from itertools import chain
 from typing import Any, NamedTuple
 
 import click
@@ -45,31 +43,18 @@ def backends(*, as_json: bool) -> None:
             "pip install ./packages/bfsql-sqlite",
             err=True,
         )
-    if sys.stdout.isatty():
-        _print_states(found)
-        return
-    for state in chain(*found.values()):
-        line = (state.name, state.version, state.distribution, state.state, _summary(state))
-        click.echo(escape("\t".join(line)))
+    from bfsql.cli.render import print_table
+
+    every = [(kind, one) for kind, some in found.items() for one in some]
+    rows = [(kind, s.name, s.version, s.distribution, _summary(s)) for kind, s in every]
+    styles = ["" if one.ok else "red" for _, one in every]
+    print_table(("", "name", "version", "distribution", ""), rows, styles)
 
 
 def _summary(state: _State) -> str:
-    if not isinstance(state, HookState):
-        return state.summary
-    return f"hooks: {', '.join(state.hooks)}" if state.ok else "hooks"
-
-
-def _print_states(found: Mapping[str, Sequence[_State]]) -> None:
-    from bfsql.cli.render import print_table
-
-    for kind, lines in found.items():
-        title = "hook plugin" if kind == "hooks" else kind
-        rows = [
-            (s.name, s.version, s.distribution, _summary(s) if s.ok else s.state) for s in lines
-        ]
-        styles = ["" if s.ok else "red" for s in lines]
-        if rows:
-            print_table((title, "version", "distribution", ""), rows, styles=styles)
+    if not state.ok:
+        return state.state
+    return ", ".join(state.hooks) if isinstance(state, HookState) else state.summary
 
 
 @click.command("graphs", cls=ConfiguredCommand, server=True, several=True, common=())
@@ -109,17 +94,14 @@ class Line(NamedTuple):
 def config(configuration: Configuration) -> None:
     """Show every setting and where its value came from; secrets are hidden.
 
-    Takes the options of `bfsql serve`, so that you can try out a command line.
-    When piped, the output is a configuration file.
+    Takes the options of `bfsql serve`, so that you can try out a command line. The output is a
+    configuration file.
     """
     choice = configuration.choice
     server = setting_lines(configuration.server)
     level = choice.file.level.suffix if choice.is_of_file else ""
     name = Line("name", choice.backend, choice.backend_origin + level)
     backend = [name, *setting_lines(configuration.backend)]
-    if sys.stdout.isatty():
-        _print_settings(server, backend)
-        return
     click.echo("\n".join([*map(toml, server), "\n[backend]", *map(toml, backend)]))
 
 
@@ -155,15 +137,6 @@ def _literal(value: Any) -> str:
             return f"{{{', '.join(pairs)}}}"
         case _:
             return toml_text(spelled(value))
-
-
-def _print_settings(server: list[Line], backend: list[Line]) -> None:
-    from bfsql.cli.render import print_table
-
-    lines = [*server, *(Line(f"backend.{key}", value, origin) for key, value, origin in backend)]
-    rows = [(line.key, spelled(line.value), line.origin) for line in lines]
-    styles = ["dim" if line.origin == "default" else "" for line in lines]
-    print_table(("setting", "value", "origin"), rows, styles=styles)
 
 
 @click.command("index", cls=ConfiguredCommand, graph=True)
