@@ -4,7 +4,6 @@ import io
 import json
 from typing import Any
 
-import pytest
 from rich.console import Console
 
 from bfsql.answers import Answer

@@ -125,7 +125,7 @@ class ViewColumns(ForwardingIntegerGraph):
                     numbers[unread] = await self._read(rest, rest.predicates, names)
                 if self._reads_edges:
                     read.append(own._replace(predicates=own.predicates * KINDS + numbers))
-                ring = marked(own, self._shown().take(numbers))
+                ring = marked(own, self._visibility().take(numbers))
                 subjects, objects = (await self.are_visible(ring.ends)).reshape(2, -1)
                 yield marked(ring, subjects & objects)
         self._edges += read
@@ -147,7 +147,7 @@ class ViewColumns(ForwardingIntegerGraph):
         types = await call.within(self._inner.types(new))
         are_nodes = np.flatnonzero(types != NO_NODE)
         numbers = await self._read(new[are_nodes], types[are_nodes], self.type_names)
-        hidden[are_nodes] = np.where(self._shown().take(numbers), -1, 1)
+        hidden[are_nodes] = np.where(self._visibility().take(numbers), -1, 1)
         self._hidden[new] = hidden
         visible: BoolArray = self._hidden.take(handles) < 0
         return visible
@@ -193,7 +193,7 @@ class ViewColumns(ForwardingIntegerGraph):
         await off_loop(len(new) * KINDS, judge)
         return np.maximum(self._by_code.take(codes) - 1, -1)
 
-    def _shown(self) -> BoolArray:
+    def _visibility(self) -> BoolArray:
         """By the number of a verdict: whether it shows."""
         return np.array([one for one, _ in self._verdicts.names], bool)
 

@@ -27,10 +27,8 @@ from bfsql.query.vocabulary import Schema, Vocabulary
 from bfsql.schema_statistics import MOST_EDGES, MOST_NODES, outline_by_batches
 from bfsql.settings.roles import Role
 from bfsql.tools.graph_view import GraphView, Verdict, ViewColumns
-from bfsql.tools.hits import MOST_HITS
+from bfsql.tools.hits import MOST_HITS, MOST_LISTED
 
-MOST_TYPES = 1_000
-"""Most types among which a store is asked to search."""
 _VISIBLE, _HIDDEN = (True, ""), (False, "")
 _OF_ONE = ("get_node", "metadata_for_node", "metadata_for_edge")
 _OF_SEVERAL = ("edges_from", "edges_to", *COMPOSED)
@@ -167,7 +165,7 @@ class RoleGraphDb(GraphView):
         among: list[str] | None = [kind for kind in every if not self._judge.hides(kind)]
         if node_types and not among:
             return []
-        if len(every) > MOST_TYPES or not await self._inner.comprehensive():
+        if len(every) > MOST_LISTED or not await self._inner.comprehensive():
             among = node_types
         found = [*await self._inner.search_entities(query, among)]
         visible: list[EntityStub] = await self._visible(found)
