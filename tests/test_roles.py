@@ -67,7 +67,7 @@ def cases(draw: Any) -> Case:
         "hide_types": draw(some),
         "hide_predicates": draw(st.lists(st.sampled_from(PREDICATES), max_size=2, unique=True)),
         "hide": draw(st.lists(st.sampled_from([*HIDES]), max_size=2, unique=True)),
-        "hide_properties": ["Secret"] if draw(st.booleans()) else [],
+        "hide_properties": draw(st.sampled_from([[], ["Secret"], ["Secret", "Provenance"]])),
     }
     return Case(records, Role(name="reader", **hidden))
 
@@ -91,6 +91,8 @@ def remaining(case: Case) -> list[GraphRecord]:
     for one in case.records:
         if isinstance(one, NodeRecord):
             found += [] if one.id in gone else [replace(one, metadata=kept(one.metadata))]
+        elif isinstance(one, EvidenceRecord) and "Provenance" in role.hide_properties:
+            continue
         elif one.predicate not in role.hide_predicates and gone.isdisjoint(
             (one.subject, one.object)
         ):
@@ -237,7 +239,7 @@ TOKEN = TokenOwner("ann", None, ["read", "write"], {"groups": ["lab", 3, None], 
 @case_table(
     ("table", "matches"),
     {
-        "by name": ({"tokens": ["bob", "ann"]}, True),
+        "what an issuer calls a client": ({"tokens": ["bob", "ann"]}, False),
         "another name": ({"tokens": ["an"]}, False),
         "any": ({"tokens": ["*"]}, True),
         "by scope": ({"scopes": ["admin", "read"]}, True),
@@ -256,6 +258,12 @@ def test_a_token_has_a_role(table: dict[str, Any], matches: bool) -> None:
     [role] = roles_of({"reader": table}, "bfsql.toml")
     assert (role_of([role], TOKEN) is role) is matches
     assert role_of([role], None) is None
+
+
+def test_a_token_of_a_file_has_the_role_of_its_name() -> None:
+    roles = roles_of({"b": {"tokens": ["bob"]}, "a": {"tokens": ["ann"]}}, "bfsql.toml")
+    assert role_of(roles, TokenOwner("ann")) is roles[1]
+    assert role_of(roles, TokenOwner("eve")) is None
 
 
 @case_table(

@@ -520,6 +520,8 @@ def _click_option(option: Option, scope: str, *, brief: bool = False) -> click.O
     names = [f"{scope}__{option.field}", option.flag]
     if option.kind == "flag" and not option.secret:
         names[1] += f"/--no-{option.name}"
+    if (scope, option.field) == ("server", "role"):
+        names.append("--as")  # as on the commands of the tools
     metavar = "FILE" if option.secret else "|".join(option.choices) or _METAVARS[option.kind]
     return click.Option(
         names,

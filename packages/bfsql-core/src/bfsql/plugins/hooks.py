@@ -85,7 +85,11 @@ class Hooks:
 
     def keeps(self, name: str) -> bool:
         """Whether a property is left as it is in all records."""
-        return not self._redactors and name.casefold() not in self._hidden
+        return not self._redactors and not self.hides(name)
+
+    def hides(self, name: str) -> bool:
+        """Whether a property is removed from all records."""
+        return name.casefold() in self._hidden
 
     @property
     def watches(self) -> bool:

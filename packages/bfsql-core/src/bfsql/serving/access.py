@@ -152,6 +152,9 @@ def require_token(
             return
         why = "The token of this request does not allow this graph. GET /graphs lists others."
         status = HTTPStatus.FORBIDDEN
+        if known and not error:
+            subject = known.subject or known.client_id
+            log.info("No role: subject=%s graph=%s", subject, scope.get(GRAPH, ""))
         if known is None or error == "invalid_token":
             why = "This server requires the header 'Authorization: Bearer TOKEN' with its token."
             status = HTTPStatus.UNAUTHORIZED

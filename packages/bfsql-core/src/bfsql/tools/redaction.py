@@ -113,6 +113,8 @@ class RedactedGraphDb(NormalizedBackend):
 
     async def provenance_for_node(self, entity_id: str, limit: int) -> dict[str, Any]:
         """The evidence of a node, with each item redacted except for its triple."""
+        if self._hooks.hides("provenance"):
+            return {"total": 0, "items": []}
         evidence = await self._inner.provenance_for_node(entity_id, limit)
         return {**evidence, "items": list(map(self.evidence_item, evidence.get("items", ())))}
 
