@@ -284,6 +284,9 @@ def test_a_role_that_cannot_be_used_is_named(tmp_path: Path, table: str, named: 
     with pytest.raises(ConfigurationError) as wrong:
         configure(choose(config=file, environment={}))
     assert all(name in str(wrong.value) for name in named), wrong.value
+    file.write_text('[roles.reader]\ngraphs = ["films"]\n')
+    with pytest.raises(ConfigurationError, match=r"no tables \[graphs\.NAME\]"):
+        configure(choose(config=file, environment={}))
 
 
 async def test_ceilings_and_tools_of_a_role() -> None:

@@ -51,7 +51,7 @@ path = "films.db"
 tokens = ["ann"]
 graphs = ["films"]
 {tools}
-hide_types = ["patient"]
+hide_types = ["patient", "Papr"]
 hide_predicates = ["DENIES"]
 hide_properties = ["Email"]
 hide = ["Paper[embargo>=today]"]
@@ -168,6 +168,7 @@ async def test_nothing_that_a_role_hides_is_read_by_any_way(folder: Path) -> Non
                 assert [one["name"] for one in listed["graphs"]] == names
         calls = [line for line in served.log if "bfsql.calls" in line and "subject=ann" in line]
         assert calls
+        assert [line for line in served.log if "reader hides Papr, which" in line]
         assert all("role=reader" in line and "graph=films" in line for line in calls)
         # A role that changes while a session is open: the next call has the new one.
         (folder / "bfsql.toml").write_text(FILE.format(tools='tools = ["search_entities"]'))

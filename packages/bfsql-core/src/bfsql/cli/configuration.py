@@ -296,6 +296,9 @@ def check_roles(roles: Sequence[Role], graphs: Mapping[str, Any]) -> None:
             if known and (strange := {*(getattr(role, key) or ())} - known.keys()):
                 why = f"{min(strange)[:64]!r}, which is unknown. There are: {', '.join(known)}."
                 raise ConfigurationError(f"{key} of [roles.{role.name}] has {why}")
+        if role.graphs is not None and not graphs:
+            why = "has no tables [graphs.NAME], so that its one graph has no name. Leave it out."
+            raise ConfigurationError(f"graphs of [roles.{role.name}]: the file {why}")
         hidden_patterns(role)
 
 

@@ -344,6 +344,8 @@ async def _session(configuration: Configuration, server: Launch) -> Finding:
     if configuration.choice.found_file is not None:  # not trusted more by being named
         at = args.index("--config")
         args = (*args[:at], *args[at + 2 :])
+    if configuration.server.settings.serves_http:
+        args = (*args, "--transport", "stdio", "--no-rest")
     failure = await _failure(server.command, args, {**os.environ, **variables})
     if failure is None:
         return Finding(

@@ -28,6 +28,7 @@ from bfsql.serving.calls import Calls
 from bfsql.serving.logs import log_to_stderr
 from bfsql.settings import ServeSettings
 from bfsql.settings.server import AT_START
+from bfsql.tools.role_graph import unknown_names
 
 if TYPE_CHECKING:
     from bfsql.serving.requests import HttpRequest
@@ -117,6 +118,16 @@ class LiveGraph:
         """Call a function with the open graph, and with each that is opened later."""
         self._prepare.append(prepare)
         call.outside(self.name).run(prepare, self._opened.graph)
+
+    def warn_of_roles(self, graph: Graph) -> None:
+        """Log names that a role hides and a graph does not have, which may be misspelt."""
+        for role in self.settings.roles:
+            of_several = bool(self.name) and role.graphs != (self.name,)
+            if not of_several and (names := unknown_names(role, graph.schema)):
+                text = (
+                    "The role %s hides %s, which this graph does not have: nothing is hidden by it."
+                )
+                log.warning(text, role.name, ", ".join(names))
 
     @property
     def current(self) -> Graph:

@@ -124,6 +124,7 @@ async def open_while_importing(
         # its place.
         for live in lives.values():
             live.on_open(lambda _: gc.unfreeze())
+            live.on_open(live.warn_of_roles)
         with frozen_modules(), rare_collections(600), short_switches(), watched_loop():
             yield lives
 

@@ -63,6 +63,16 @@ def hidden_patterns(role: Role, name_keys: NameKeys = NO_NAME_KEYS) -> list[Patt
     return found
 
 
+def unknown_names(role: Role, schema: Schema | None) -> list[str]:
+    """The types and predicates that a role hides and a graph does not have, if it lists all."""
+    if schema is None or not schema.comprehensive:
+        return []
+    types = {*role.hide_types, *(t for one in hidden_patterns(role) for t in one.types or ())}
+    known = {*map(fold, schema.entity_types)}, {*map(fold, schema.predicates)}
+    pairs = zip((types, role.hide_predicates), known, strict=True)
+    return sorted(name for names, of in pairs for name in names if fold(name) not in of)
+
+
 class RoleJudge:
     """Decides what a role may see: names count in any case, and `today` is the day in UTC."""
 
