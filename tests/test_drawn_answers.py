@@ -44,6 +44,7 @@ OUT_OF_REACH = {
     "No such entity: …": "tools refuse such a seed before",
     "The metadata of all … is missing, because this call reached its time limit.": "time",
     "The names of some hits are missing": "time",
+    "only the first candidates of the store were examined": "roles, and a search with many hits",
     "only the names of … entities were compared": "5,000 entities of a store without a search",
     "relations and properties are still being counted": "time",
     "stands for that many walks or more": "needs 2**53 walks",

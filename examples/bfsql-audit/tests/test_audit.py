@@ -49,7 +49,7 @@ async def test_every_call_is_a_line_with_its_outcome_and_without_values(tmp_path
     assert [line["outcome"] for line in lines] == outcomes
     first = lines[0]
     assert first["caller"]["client"] == "a client"
-    assert first["caller"].keys() == {"client", "subject", "session", "address"}
+    assert first["caller"].keys() == {"client", "subject", "session", "address", "role"}
     assert first["rows"] == {"nodes": 2, "edges": 1}
     assert first["sizes"]["seeds"] == len('["film:1"]')
     assert first["bytes"] > 0 <= first["seconds"]

@@ -198,6 +198,7 @@ async def test_a_rate_is_a_bucket_that_fills_again():
 
 
 @pytest.mark.slow
+@pytest.mark.occupies_loop
 @pytest.mark.parametrize(("rate", "most_bytes"), [(None, 50_000), (10, 6_000_000)])
 async def test_clients_that_have_nothing_under_way_take_no_memory(rate, most_bytes):
     admission = admitting(calls_per_minute=rate)

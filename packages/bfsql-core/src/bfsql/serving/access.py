@@ -302,9 +302,9 @@ def require_known_names(app: ASGIApp, settings: ServeSettings, refusal: Refusal)
             ):
                 answer = refusal(
                     HTTPStatus.FORBIDDEN,
-                    "This server does not accept requests from pages of this origin. Open the "
-                    "address directly; or let the page use fetch(), and its operator add the "
-                    "page's origin to cors_origins.",
+                    "This server does not accept requests from pages of this origin, or of other "
+                    "sites without the header Origin. Open the address directly; or let the page "
+                    "use fetch(), and its operator add the page's origin to cors_origins.",
                 )
         await answer(scope, receive, send)
 
