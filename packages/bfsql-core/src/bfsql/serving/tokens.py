@@ -129,7 +129,7 @@ class KnownTokens:
             self._used[known.client_id] = today
             with suppress(OSError):  # the folder may be one that is only read
                 used = json.dumps(last_uses(self._file) | self._used, indent=0)
-                self._file.with_suffix(".used").write_text(used)
+                _used_file(self._file).write_text(used)
         return known
 
     def _follow(self, file: Path) -> None:
@@ -165,9 +165,13 @@ def token_line(name: str, token: str, expires: datetime | None = None) -> str:
 def last_uses(file: Path) -> dict[str, str]:
     """The day on which each name was used last, as noted beside a file of tokens."""
     try:
-        return dict(json.loads(file.with_suffix(".used").read_text()))
+        return dict(json.loads(_used_file(file).read_text()))
     except (OSError, ValueError, TypeError):
         return {}
+
+
+def _used_file(tokens: Path) -> Path:
+    return tokens.with_name(f"{tokens.name}.used")
 
 
 def read_tokens(path: Path) -> dict[bytes, TokenOwner]:
