@@ -28,6 +28,7 @@ def quiet_and_quick(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFi
 
 
 @pytest.mark.slow
+@pytest.mark.occupies_loop  # those of columns make them in the loop
 @pytest.mark.parametrize("wrong", GALLERY, ids=lambda wrong: f"{wrong.rule}: {wrong.mistake}")
 async def test_a_wrong_backend_is_caught_by_the_rule_meant_for_it(wrong: Wrong) -> None:
     finding = await judge(RULES[wrong.rule], trial(wrong.backend))
