@@ -83,9 +83,6 @@ def test_a_text_that_reads_like_an_update_is_sent_as_a_query():
         assert body == urlencode({"query": query}).encode()
 
 
-# --- presets ------------------------------------------------------------------
-
-
 def test_every_character_of_a_query_is_quoted_as_in_a_form():
     every, url = "".join(map(chr, range(128))), "http://x.test/sparql"
     for query in (every, every[::-1] + "%+ %2B+", every + "\u00fc\U0001f600"):

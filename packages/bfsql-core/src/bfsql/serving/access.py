@@ -146,8 +146,8 @@ def require_token(
         token = _bearer_token(scope)
         known = None if token is None else await verifier.verify_token(token)
         error = resource.error(known) if known else "invalid_token" if token else ""
-        if known and not error and usable_graphs([scope.get(GRAPH, "")], known, roles()):
-            role = role_of(roles(), known)
+        role = role_of(roles(), known)
+        if known and not error and usable_graphs([scope.get(GRAPH, "")], role, roles()):
             await app({**scope, _VERIFIED: known, ROLE: role and role.name}, receive, send)
             return
         why = "The token of this request does not allow this graph. GET /graphs lists others."
@@ -165,11 +165,8 @@ def require_token(
     return guarded
 
 
-def usable_graphs(
-    names: Iterable[str], caller: VerifiedToken | None, roles: Sequence[Role]
-) -> list[str]:
-    """Those of several graphs that a caller, None without a token, may use."""
-    role = role_of(roles, caller)
+def usable_graphs(names: Iterable[str], role: Role | None, roles: Sequence[Role]) -> list[str]:
+    """Those of several graphs that a caller may use, whose role is None if it has none of them."""
     if role is None:
         return [] if roles else list(names)
     return [one for one in names if role.graphs is None or one in role.graphs]

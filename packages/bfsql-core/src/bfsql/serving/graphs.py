@@ -28,6 +28,7 @@ from bfsql.serving.access import (
     verifier_of,
 )
 from bfsql.serving.requests import with_headers
+from bfsql.settings.roles import role_of
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -121,7 +122,7 @@ def _directory(lives: LiveGraphs) -> ASGIApp:
 
     def usable(request: Request) -> list[str]:
         roles = next(iter(lives.values())).settings.roles
-        return usable_graphs(lives, verified_token(request.scope), roles)
+        return usable_graphs(lives, role_of(roles, verified_token(request.scope)), roles)
 
     async def names_of_all(request: Request) -> Response:
         known = [lives[name] for name in usable(request)]

@@ -67,10 +67,10 @@ def unknown_names(role: Role, schema: Schema | None) -> list[str]:
     """The types and predicates that a role hides and a graph does not have, if it lists all."""
     if schema is None or not schema.comprehensive:
         return []
-    types = {*role.hide_types, *(t for one in hidden_patterns(role) for t in one.types or ())}
-    known = {*map(fold, schema.entity_types)}, {*map(fold, schema.predicates)}
-    pairs = zip((types, role.hide_predicates), known, strict=True)
-    return sorted(name for names, of in pairs for name in names if fold(name) not in of)
+    of_patterns = (kind for one in hidden_patterns(role) for kind in one.types or ())
+    types, predicates = {*map(fold, schema.entity_types)}, {*map(fold, schema.predicates)}
+    strange = {name for name in (*role.hide_types, *of_patterns) if fold(name) not in types}
+    return sorted(strange.union(n for n in role.hide_predicates if fold(n) not in predicates))
 
 
 class RoleJudge:
@@ -80,10 +80,8 @@ class RoleJudge:
         every = [(_in_one_case(p.types), p.conditions) for p in hidden_patterns(role, name_keys)]
         whole = [kind for types, conditions in every if types and not conditions for kind in types]
         self.patterns = [one for one in every if one[1] or one[0] is None]
-        self._types, self._predicates = (
-            frozenset(map(fold, (*role.hide_types, *whole))),
-            frozenset(map(fold, role.hide_predicates)),
-        )
+        self._types = frozenset(map(fold, (*role.hide_types, *whole)))
+        self._predicates = frozenset(map(fold, role.hide_predicates))
         self.keys = frozenset(one.key for _, conditions in self.patterns for one in conditions)
 
     def alone(self, owner: str, *, of_edges: bool) -> Verdict | None:
