@@ -8,7 +8,6 @@ import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 import pandas as pd
 import pytest
@@ -135,11 +134,6 @@ def field(page: Page, name: str) -> Locator:
     return page.get_by_role("combobox", name=name, exact=True)
 
 
-def seeds(page: Page) -> list[str]:
-    """The seeds in the address of the page."""
-    return parse_qs(urlsplit(page.url).fragment)["seeds"]
-
-
 def crimes_where(condition: str) -> int:
     return len(CRIMES.query(condition))
 
@@ -224,7 +218,7 @@ async def test_a_condition_on_a_set_stays_one_when_a_walk_begins(
     await page.get_by_role("button", name="→ at Place").click()
     await expect(field(page, "Step 2")).to_be_visible()
     await tab.settled()
-    assert seeds(page) == ["Crime[year>=2015][no -AT-> Place[size<150]]"]
+    await tab.has_state(seeds=["Crime[year>=2015][no -AT-> Place[size<150]]"])
     start = crimes_where("year >= 2015 and index % 300 >= 150")
     await expect(page.get_by_role("group", name="Types shown")).to_contain_text(f"Crime{start}")
     await field(page, "Condition 1").fill("0.kind=Drugs")
@@ -262,7 +256,7 @@ async def test_groups_are_of_use_and_take_several_values_and_ranges(
             "aria-pressed", "true"
         )
         await expect(kind.locator("li")).to_have_text([re.compile("[A-Z]")] * 3)
-    assert seeds(page) == ["Crime[kind=Drugs|Arson]"]
+    await tab.has_state(seeds=["Crime[kind=Drugs|Arson]"])
     await page.get_by_label("year from").fill("1995")
     await page.get_by_label("year to").fill("1999")
     await page.keyboard.press("Enter")

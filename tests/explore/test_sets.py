@@ -1,7 +1,6 @@
 """Sets, groups, measures, rows of walks and relation conditions on the page."""
 
 import re
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from playwright.async_api import Locator, Page, expect
@@ -26,11 +25,6 @@ def field(page: Page, name: str) -> Locator:
 
 async def open_options(page: Page) -> None:
     await page.locator("summary").filter(has_text="Options").click()
-
-
-def state(page: Page) -> dict[str, list[str]]:
-    """The state of the page in its address."""
-    return parse_qs(urlsplit(page.url).fragment)
 
 
 async def test_a_type_of_the_overview_leads_to_its_entities(tab: Visit, films: Served) -> None:
@@ -68,7 +62,7 @@ async def test_a_pattern_is_completed_by_the_keyboard_and_shown_as_the_answer_sp
     await page.keyboard.press("Enter")
     await page.get_by_role("button", name="Remove Movie:*").click()
     await expect(page.get_by_role("button", name="Remove born at least 1990")).to_be_visible()
-    assert state(page)["seeds"] == ["Person[born>=1990]"]
+    await tab.has_state(seeds=["Person[born>=1990]"])
     await expect(page.get_by_role("link", name="Person", exact=True)).to_be_visible()
 
 
@@ -92,7 +86,7 @@ async def test_a_search_for_a_pattern_shows_its_entities(tab: Visit, films: Serv
     await page.keyboard.type("movie[released=1995]")
     await page.keyboard.press("Enter")
     await expect(status(page)).to_contain_text("7 nodes, 0 edges")
-    assert state(page)["seeds"] == ["Movie[released=1995]"]
+    await tab.has_state(seeds=["Movie[released=1995]"])
 
 
 async def test_bars_filter_the_set_and_no_longer_do_at_a_second_click(
@@ -103,15 +97,15 @@ async def test_bars_filter_the_set_and_no_longer_do_at_a_second_click(
     await expect(group).to_contain_text("103 have it")
     await tab.tab_to(group.get_by_role("button", name="1990 to 1999"), "Enter")
     await expect(status(page)).to_contain_text("41 nodes, 0 edges")
-    assert state(page)["seeds"] == ["Movie[released>=1990][released<=1999]"]
+    await tab.has_state(seeds=["Movie[released>=1990][released<=1999]"])
     bar = group.get_by_role("button", name="1995 7")
     await bar.click()
     await expect(status(page)).to_contain_text("7 nodes, 0 edges")
-    assert state(page)["seeds"] == ["Movie[released=1995]"]
+    await tab.has_state(seeds=["Movie[released=1995]"])
     await expect(bar).to_have_attribute("aria-pressed", "true")
     await bar.click()
     await expect(status(page)).to_contain_text("103 nodes, 0 edges")
-    assert state(page)["seeds"] == ["Movie:*"]
+    await tab.has_state(seeds=["Movie:*"])
 
 
 @pytest.mark.parametrize("name", ["You've Got Mail", "Charlie Wilson's War"])
@@ -132,7 +126,7 @@ async def test_bars_of_a_path_add_conditions(tab: Visit, films: Served) -> None:
     page = await tab.open(films.url, view="walk", seeds=HANKS, path=COSTARS, **facets)
     group = page.get_by_role("region", name="Group 1.released")
     await group.get_by_role("button", name="1995").click()
-    assert state(page)["where"] == ["1.released=1995"]
+    await tab.has_state(where=["1.released=1995"])
     await expect(group.locator("li button[aria-pressed=true]")).to_contain_text(["1995"])
     assert await group.locator("li button").count() > 1  # others can be chosen too
 
@@ -188,7 +182,7 @@ async def test_walks_are_rows_with_pages(tab: Visit, films: Served) -> None:
     await field(page, "Condition 1").fill("0.released=2001")
     await page.keyboard.press("Enter")
     await expect(pages).not_to_contain_text("51 to")
-    assert "offset" not in state(page)
+    await tab.has_state(offset=[])
 
 
 async def test_measures_are_columns(tab: Visit, films: Served) -> None:

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import pytest_asyncio
@@ -154,7 +153,7 @@ async def test_a_review_names_what_a_session_wasted(tab: Visit, films: Served) -
     await tab.tab_to(review.get_by_role("button", name=re.compile("^Call 6")), "Enter")
     await tab.tab_to(page.get_by_role("link", name="Open this call and change it"), "Enter")
     await expect(page.get_by_role("button", name="Remove → directed by Person")).to_be_visible()
-    assert parse_qs(urlsplit(page.url).fragment)["show"] == ["ends"]
+    await tab.has_state(show=["ends"])
     await tab.open(films.url, view="replay", id="2")
     await expect(review.get_by_role("heading")).to_have_text("1 call, 10 tokens.")
     await expect(review.locator(".said li")).to_have_count(0)

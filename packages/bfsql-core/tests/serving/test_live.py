@@ -6,8 +6,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-import pytest
-
 from bfsql.graph import Graph, open_graph
 from bfsql.memory import MemoryBackend
 from bfsql.models import NodeRecord
@@ -51,7 +49,6 @@ async def until(graph: live.LiveGraph, wanted: str) -> None:
             await asyncio.sleep(0.01)
 
 
-@pytest.mark.occupies_loop  # by the garbage collector, over all that the tests before have left
 async def test_a_cancelled_opening_reports_nothing():
     reports: list[Any] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, report: reports.append(report))

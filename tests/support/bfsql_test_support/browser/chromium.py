@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 from playwright.async_api import (
     Browser,
@@ -108,6 +108,15 @@ class Visit:
         await self.page.goto(address(url, **state))
         await self.settled()
         return self.page
+
+    async def has_state(self, **wanted: list[str]) -> None:
+        """Wait until the page's address has these values: an answer may spell them anew."""
+
+        def holds(url: str) -> bool:
+            state = parse_qs(urlsplit(url).fragment)
+            return all(state.get(name, []) == values for name, values in wanted.items())
+
+        await self.page.wait_for_url(holds, wait_until="commit")
 
     async def settled(self) -> None:
         """Wait until no part of the page waits for an answer."""

@@ -120,7 +120,6 @@ class SqlLoaderSuite(LoaderSuite):
             await metadata("b")
 
     @pytest.mark.slow
-    @pytest.mark.occupies_loop  # by the garbage collector, over all that the tests before have left
     async def test_memory_does_not_grow_with_the_edges(self, load: Load) -> None:
         async def peak(number: int) -> int:
             edges = (EdgeRecord(f"n{i % 500}", "P", f"n{i % 501}", {"i": i}) for i in range(number))
