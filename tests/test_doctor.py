@@ -144,7 +144,8 @@ def test_how_tables_were_read_is_a_table(doctor: Doctor, tmp_path: Path, given: 
 def test_a_file_that_serves_http_as_a_role(doctor: Doctor, films_db: Path, tmp_path: Path) -> None:
     file = tmp_path / "served.toml"
     text = f'transport = "http"\nrest = true\n[backend]\npath = "{films_db}"\n'
-    file.write_text(text + '[roles.reader]\ntokens = ["ann"]\nhide_types = ["Person"]\n')
+    role = '[roles.reader]\ntokens = ["ann"]\nhide_types = ["Person"]\ntools = ["bfs_query"]\n'
+    file.write_text(text + role)
     findings: Findings = json.loads(doctor("--config", file, "--as", "reader", "--json").stdout)
     assert [one["state"] for one in findings if one["subject"] == "MCP session"] == ["ok"]
 

@@ -35,6 +35,7 @@ from bfsql_test_support.servers.stub import Asked, Said, answering
 PUBLIC = "https://graph.example.org"
 WELL_KNOWN = "/.well-known/oauth-protected-resource"
 RSA, EC = rsa.generate_private_key(65_537, 2_048), ec.generate_private_key(ec.SECP256R1())
+CALLERS: Any = ({}, {"sub": "c", "client_id": "c"}, {"sub": "bot", "client_id": "c"})
 KEYS: Any = {"a": ("RS256", RSA), "b": ("ES256", EC)}
 
 
@@ -239,6 +240,18 @@ async def test_metadata_is_public_by_path_and_one_audience_may_be_set(issuer, se
         for path in ("/mcp/films", "/mcp/lab", "/graphs/lab/schema"):
             assert (await ask(web, issuer.token(aud="api://bfsql"), path)).status_code == 200
             assert (await ask(web, issuer.token(aud=PUBLIC + path), path)).status_code == 401
+
+
+async def test_one_name_at_two_issuers_is_two_callers(issuer, settings):
+    other = Issuer()
+    with answering(other.respond) as other.url:
+        both = settings.model_copy(update={"oauth_issuer": (issuer.url, other.url)})
+        verifier = verifier_of(both)
+        tokens = [one.token(**claims) for claims in CALLERS for one in (issuer, other)]
+        owners = [await verifier.verify_token(token) for token in tokens]
+    assert len({owner.subject for owner in owners}) == len(tokens)
+    alone = await verifier_of(settings).verify_token(issuer.token())
+    assert alone.subject == "ann"
 
 
 # --- the issuer -------------------------------------------------------------------

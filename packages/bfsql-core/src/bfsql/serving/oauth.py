@@ -65,8 +65,10 @@ class OAuthTokens:
             if len(token) > MAX_TOKEN:
                 raise jwt.InvalidTokenError
             if token.count(".") == 2:
-                return _owner(await self._verified(token))
-            return _owner(await next(iter(self._issuers.values())).introspected(token))
+                claims = await self._verified(token)
+            else:
+                claims = await next(iter(self._issuers.values())).introspected(token)
+            return _owner(claims, claims["iss"] + " " if len(self._issuers) > 1 else "")
         except _FAULTS as error:
             log.info("A token was refused: %s.", type(error).__name__)
             return None
@@ -82,14 +84,18 @@ class OAuthTokens:
         return jwt.decode(token, key, [key.algorithm_name], required, leeway=SKEW_SECONDS)
 
 
-def _owner(claims: dict[str, Any]) -> TokenOwner:
-    """Whose token it is, by the claims that issuers use for this."""
+def _owner(claims: dict[str, Any], issuer: str) -> TokenOwner:
+    """Whose token it is, by the claims that issuers use for this.
+
+    Two issuers may give one name to two people: then `issuer` is put in front of it.
+    """
     scopes = claims.get("scope", claims.get("scp", ()))  # the second at Entra ID and Okta
     scopes = scopes.split() if isinstance(scopes, str) else [*map(str, scopes)]
-    client, subject = claims.get("client_id", claims.get("azp")) or "", claims.get("sub") or None
-    if not (client or subject):
+    client = claims.get("client_id", claims.get("azp")) or ""
+    name = claims.get("sub") or client
+    if not name:
         raise jwt.MissingRequiredClaimError("sub")
-    return TokenOwner(str(client), subject and str(subject), scopes, claims)
+    return TokenOwner(str(client), f"{issuer}{name}", scopes, claims)
 
 
 class _Issuer:
