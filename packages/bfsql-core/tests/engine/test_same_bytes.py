@@ -1,8 +1,5 @@
-"""The same call returns the same bytes in every process, cold or warm, from any backend."""
+"""The same call returns the same bytes, cold or warm, from any backend."""
 
-import os
-import subprocess
-import sys
 from itertools import pairwise
 from unittest.mock import patch
 
@@ -17,30 +14,6 @@ from bfsql.engine.numbered import NumberedGraph
 from bfsql.models import EdgeRecord, NodeRecord, Omission
 from bfsql_test_support import graph_strategies, tool_calls
 from bfsql_test_support.backends.in_memory import BareBackend
-from bfsql_test_support.depth import THOROUGH
-
-HASH_SEEDS = ("0", "1", "4242") if THOROUGH else ("0", "4242")
-
-
-def printed(hash_seed: str, *arguments: str) -> bytes:
-    environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
-    command = [sys.executable, "-m", "bfsql_test_support.same_calls", *arguments]
-    run = subprocess.run(command, env=environment, capture_output=True, check=True)
-    return run.stdout
-
-
-@pytest.mark.slow
-def test_processes_with_different_hash_seeds_agree():
-    first, *others = [printed(hash_seed) for hash_seed in HASH_SEEDS]
-    assert len(first) > 10_000
-    assert set(others) == {first}
-
-
-@pytest.mark.slow
-def test_processes_with_different_hash_seeds_agree_on_medlit(medlit):
-    first, *others = [printed(hash_seed, str(medlit)) for hash_seed in HASH_SEEDS]
-    assert len(first) > 50_000
-    assert set(others) == {first}
 
 
 async def answers(graph, seeds, hops, filters):
