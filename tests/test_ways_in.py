@@ -107,7 +107,11 @@ async def test_over_mcp(path: Path, answers: Any, errors: Any, answer_format: An
     if answer_format == "json":
         for label, one in given.items():
             content = json.loads(texts[label])
-            assert one.structured_content.get("result", one.structured_content) == content
+            structured = one.structured_content
+            assert structured.get("result", structured) == content
+            if CALLS[label][0] in LISTS:
+                notes = [note for block in one.content[1:] for note in block.text.splitlines()]
+                assert structured.get("notes", []) == notes, label
 
 
 @asynccontextmanager

@@ -26,14 +26,6 @@ def test_the_first_argument_stands_alone_or_by_its_name(loaded):
     assert (twice.exit_code, "given twice" in twice.stderr) == (2, True)
 
 
-def test_every_tool_answers(loaded):
-    assert json.loads(loaded("describe-schema").stdout)["entity_types"] == ["Film", "Person"]
-    assert json.loads(loaded("describe-entity", "p:1").stdout)["name"] == "Tom Hanks"
-    assert len(json.loads(loaded("describe-entities", "p:1", "p:2", "--json").stdout)) == 2
-    topology = json.loads(loaded("bfs-query", "p:1", "--max-hops=1", "--topology-only").stdout)
-    assert topology["nodes"][0] == {"id": "p:1", "entity_type": "Person"}
-
-
 def test_notes_of_a_list_go_to_standard_error(loaded):
     shown = loaded("describe-entities", "p:1", "p:99")
     assert len(json.loads(shown.stdout)) == 1

@@ -20,6 +20,7 @@ async def answers(graph, seeds, hops, filters):
     calls = [
         ("bfs_query", {"seeds": seeds, "max_hops": hops, **filters}),
         ("bfs_query", {"seeds": seeds, "max_hops": hops, "limit": 3, "offset": 2, **filters}),
+        ("describe_entity", {"id": seeds[0]}),
         ("describe_entities", {"ids": seeds}),
         ("search_entities", {"query": "n"}),
     ]
@@ -45,17 +46,6 @@ async def test_a_bare_backend_and_one_with_batches_agree_cold_warm_and_without_a
             given_now = await answers(graph, seeds, hops, filters)
             wanted = wanted or given_now
             assert given_now == wanted
-
-
-@given(graph_strategies.graphs_with_seeds())
-async def test_a_description_is_the_same_cold_warm_and_without_a_cache(case):
-    drawn_graph, seeds = case
-    for backend in (MemoryBackend(drawn_graph.records), BareBackend(drawn_graph.records)):
-        bare = Graph(backend, "", Limits(), None)
-        cached = Graph(CachedGraphDb(backend), "", Limits(), None)
-        wanted = (await tool_calls.asked(bare, "describe_entity", id=seeds[0])).text
-        for _ in range(2):
-            assert (await tool_calls.asked(cached, "describe_entity", id=seeds[0])).text == wanted
 
 
 @given(graph_strategies.graphs_with_seeds(), st.permutations(range(8)))
