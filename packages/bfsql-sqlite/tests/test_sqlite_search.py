@@ -357,6 +357,11 @@ LETTERS = [
             ["john smith", "john", "smith", "ohn smi", "jo", "jhn smiht"],
             [None],
         ),
+        "ids and names of other types": (
+            MEDICAL,
+            ["RxNorm:3251", "rxnorm:3251", "cd", "77", "D003481", "smopre", "meg ryna", "京"],
+            [["disease"], ["drug", "paper"], ["no"], ["\ud800"]],
+        ),
         "a wrong letter": (MEDICAL, [*LETTERS, "Tom Hanks"], [None]),
     },
 )
