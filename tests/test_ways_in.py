@@ -107,7 +107,11 @@ async def test_over_mcp(path: Path, answers: Any, errors: Any, answer_format: An
     if answer_format == "json":
         for label, one in given.items():
             content = json.loads(texts[label])
-            assert one.structured_content.get("result", one.structured_content) == content
+            structured = one.structured_content
+            assert structured.get("result", structured) == content
+            if CALLS[label][0] in LISTS:
+                notes = [note for block in one.content[1:] for note in block.text.splitlines()]
+                assert structured.get("notes", []) == notes, label
 
 
 @asynccontextmanager
@@ -140,6 +144,8 @@ async def test_over_the_web_api_always_in_json(
             found = answer.json()
             check_described(document, tool, arguments, found)
             given[label] = found["result"] if tool in LISTS else found
+            if tool not in (*LISTS, "describe_schema"):
+                assert answer.text == answers["json"][label], label
         for label, (arguments, argument, _) in WRONG.items():
             answer = await client.post("/tools/bfs_query", json=arguments)
             assert 400 <= answer.status_code < 500
@@ -172,6 +178,7 @@ def test_on_the_command_line(path: Path, answers: Any, errors: Any, answer_forma
     for label, (tool, arguments) in CALLS.items():
         result = run(bfsql, [tool.replace("_", "-"), *options(arguments), *ending])
         assert result.exit_code == 0, result.output
+        assert tool in LISTS or not result.stderr, label
         given[label] = result.stdout.removesuffix("\n")
     assert differing(given, answers[answer_format]) == []
     if answer_format == "json":

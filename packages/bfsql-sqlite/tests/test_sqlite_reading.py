@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from bfsql import call, workers
 from bfsql.cache import CircuitBreakerBackend, breaker
 from bfsql.errors import StoreUnavailable
-from bfsql.models import Edge, EdgeRecord, EvidenceRecord, NodeRecord
+from bfsql.models import Edge, EdgeRecord, NodeRecord
 from bfsql.plugins import BackendPlugin
 from bfsql.settings import options
 from bfsql_sqlite import SqliteBackend, SqliteSettings, load_graph
@@ -51,37 +51,6 @@ async def test_batches_of_any_size_are_whole(opened, number):
     assert len(ring) == number
     assert await backend.metadata_for_nodes_batch(ids) == {i: {"i": i} for i in ids}
     assert len(await backend.metadata_for_edges_batch(ring)) == number
-
-
-async def test_a_ring_is_plain_tuples(opened):
-    backend = await opened([NodeRecord("a", "thing"), EdgeRecord("a", "KNOWS", "b")])
-    assert {type(edge) for edge in await backend.edges_batch(["a"])} == {tuple}
-
-
-async def test_a_documents_evidence_comes_with_the_true_total(opened):
-    records = [NodeRecord(i, "thing") for i in ("hub", "paper")]
-    for i in range(30):
-        records.append(EdgeRecord("hub", "P", f"x{i:02}", {"source_documents": ["paper"]}))
-        for document in ("paper", "elsewhere"):
-            item = {"document_id": document, "text_span": f"{document} {i}", "confidence": 0.5}
-            records.append(EvidenceRecord("hub", "P", f"x{i:02}", item))
-    records.append(EdgeRecord("paper", "ABOUT", "hub"))
-    records.append(EvidenceRecord("paper", "ABOUT", "hub", {"document_id": "paper"}))
-    backend = await opened(records)
-    of_hub = await backend.provenance_for_node("hub", 3)
-    assert of_hub["total"] == 61
-    assert [item["text_span"] for item in of_hub["items"]] == [
-        "elsewhere 0",
-        "paper 0",
-        "elsewhere 1",
-    ]
-    assert list(of_hub["items"][0]) == [
-        *("subject", "predicate", "object", "document_id", "section", "text_span", "confidence")
-    ]
-    of_paper = await backend.provenance_for_node("paper", 100)
-    assert of_paper["total"] == len(of_paper["items"]) == 31
-    assert {item["document_id"] for item in of_paper["items"]} == {"paper"}
-    assert await backend.provenance_for_node("hub", 0) == {"total": 61, "items": []}
 
 
 async def test_a_cancelled_call_frees_its_thread(opened):

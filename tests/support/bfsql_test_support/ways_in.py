@@ -94,6 +94,10 @@ _QUERIES: dict[str, dict[str, Any]] = {
     "the shortest chain": {"seeds": ["d:3"], "to": ["c:2"], "along": ["-studies-", "-tests-"]},
     "walks": {"seeds": ["Disease:*"], "path": ["<-studies|treats- Trial|Compound", "--"],
         "show": "walks", "sort_by": "-1.year", "limit": 3, "offset": 1},
+    "filters of detail": {"seeds": ["Aspirin"], "max_hops": 2, "node_types": ["Trial"],
+        "predicates": ["tests"], "limit": 2, "max_tokens": 900},
+    "different nodes of a step": {"seeds": ["c:1"], "path": ["<-tests-", "-studies->"],
+        "count_distinct": 1, "sort_by": "name"},
     "groups of walks": {"seeds": ["Disease:*"], "path": TO_COMPOUNDS, "show": "walks",
         "facets": ["1.status"], "limit": 0},
 }  # fmt: skip
@@ -102,6 +106,10 @@ CALLS: dict[str, tuple[str, dict[str, Any]]] = {
     "facets of an intersection": (
         "intersect_subgraphs",
         {"seeds": ["Aspirin", "Influenza"], "k": 1, "facets": ["year"], "where": ["no -is_a->"]},
+    ),
+    "connections of an intersection": (
+        "intersect_subgraphs",
+        {"seeds": ["t:1", "t:2"], "connect": True, "topology_only": True},
     ),
     "the schema": ("describe_schema", {}),
     "the schema around an entity": ("describe_schema", {"seeds": ["Metformin"]}),

@@ -27,22 +27,6 @@ def test_notes_name_options(loaded, terminal):
     assert "Continue with offset=1, limit=1." in seen
 
 
-def test_the_numbers_of_a_path_are_columns(loaded, terminal):
-    path = ("bfs-query", "f:1", "--step", "<-ACTED_IN- Person", "--step=-ACTED_IN-> Film")
-    seen = _words(terminal(*path, "--show", "ends", "--sort-by=-paths"))
-    assert "name paths id" in seen
-    assert "distinct" not in seen
-    seen = _words(terminal(*path, "--show", "ends", "--count-distinct", "1"))
-    assert "name paths distinct id" in seen
-
-
-def test_a_search_shows_how_hits_match_and_no_empty_column(loaded, terminal):
-    seen = _words(terminal("search-entities", "hanks"))
-    assert "name type match id" in seen
-    assert "words" in seen
-    assert "score" not in seen
-
-
 def test_json_is_json_on_a_terminal_too(loaded, terminal):
     piped = loaded("bfs-query", "p:1", "--max-hops", "1").stdout
     assert terminal("bfs-query", "p:1", "--max-hops", "1", "--json").replace("\r", "") == piped

@@ -1,32 +1,17 @@
 """The six tools as commands: exact output, error messages, and their display in a terminal."""
 
-import asyncio
 import json
 import re
 from pathlib import Path
 
 import pytest
 
-import bfsql
-from bfsql.answers import Answer
 from bfsql.cli.command import explained
 from bfsql.errors import StoreError, ToolError
 from bfsql.memory import MemoryBackend
 from bfsql.tools.parameters import PARAMETERS
 from bfsql_test_support.case_table import case_table
 from bfsql_test_support.compact_parser import left_out, read
-
-
-def test_piped_output_is_the_bytes_of_the_tool(loaded, folder):
-    shown = loaded("bfs-query", "p:1", "--max-hops", "2", "--node-types", "Film")
-
-    async def asked() -> Answer:
-        async with bfsql.open_graph("toy", path="toy.json") as graph:
-            return await graph.bfs_query(seeds=["p:1"], max_hops=2, node_types=["Film"])
-
-    answer = asyncio.run(asked())
-    assert shown.stdout_bytes == answer.text.encode() + b"\n"
-    assert shown.stderr == ""
 
 
 def test_the_first_argument_stands_alone_or_by_its_name(loaded):
@@ -39,14 +24,6 @@ def test_the_first_argument_stands_alone_or_by_its_name(loaded):
     )
     twice = loaded("search-entities", "meg", "--query", "tom")
     assert (twice.exit_code, "given twice" in twice.stderr) == (2, True)
-
-
-def test_every_tool_answers(loaded):
-    assert json.loads(loaded("describe-schema").stdout)["entity_types"] == ["Film", "Person"]
-    assert json.loads(loaded("describe-entity", "p:1").stdout)["name"] == "Tom Hanks"
-    assert len(json.loads(loaded("describe-entities", "p:1", "p:2", "--json").stdout)) == 2
-    topology = json.loads(loaded("bfs-query", "p:1", "--max-hops=1", "--topology-only").stdout)
-    assert topology["nodes"][0] == {"id": "p:1", "entity_type": "Person"}
 
 
 def test_notes_of_a_list_go_to_standard_error(loaded):
@@ -109,45 +86,6 @@ def test_failures_inside_a_task_group_are_found():
     assert explained(group) == ("late", 1)
     with pytest.raises(ZeroDivisionError):
         explained(ExceptionGroup("tasks", [ZeroDivisionError()]))
-
-
-def test_the_steps_of_a_path_are_options_of_their_own(loaded):
-    steps = ("--step", "-->", "--step", "<-- Person", "--show", "ends")
-    shown = json.loads(loaded("bfs-query", "p:1", *steps).stdout)
-    assert {node["id"] for node in shown["nodes"]} >= {"p:2"}
-    assert shown["max_hops"] == 2
-
-
-def test_relations_in_any_order_and_walks_are_options(loaded):
-    shown = json.loads(loaded("bfs-query", "p:1", "--along", "--> Film").stdout)
-    assert (shown["along"], shown["max_hops"]) == (["--> Film"], 20)
-    walk = ("bfs-query", "p:1", "--step", "--> Film", "--show", "walks")
-    assert json.loads(loaded(*walk).stdout)["walks"][0]["nodes"] == ["p:1", "f:1"]
-
-
-def test_patterns_groups_and_measures_are_options(loaded):
-    alone = ("bfs-query", "Film:*", "--where", "no <-- Person[name=Nora Ephron]", "--limit", "0")
-    counted = json.loads(loaded(*alone, "--facets", "name").stdout)
-    assert (counted["seed_count"], counted["facets"]["name"]["count"]) == (2, 2)
-    costars = ("bfs-query", "Person[name~hanks]", "--step", "--> Film", "--step", "<-- Person")
-    others = ("--where", "2 != 0", "--show", "ends", "--measure", "count 1", "--sort-by=-measure")
-    first, *_ = json.loads(loaded(*costars, *others).stdout)["nodes"]
-    assert (first["id"], first["measure"]) == ("p:2", 2)
-
-
-def test_what_an_answer_keeps_and_shows_and_how_it_is_sorted_are_options(loaded):
-    walk = ("bfs-query", "p:1", "--step", "--> Film", "--show", "ends", "--fields", "name")
-    found = json.loads(loaded(*walk, "--sort-by", "-name", "--where", "name~e").stdout)
-    assert [node["metadata"]["name"] for node in found["nodes"]] == [
-        "You've Got Mail",
-        "Sleepless in Seattle",
-    ]
-    kept = json.loads(loaded(*walk, "--where", "name~sea", "--where", "name~leep").stdout)
-    assert [node["id"] for node in kept["nodes"]] == ["f:1"]
-    ways = json.loads(loaded("bfs-query", "p:1", "--to", "p:2").stdout)
-    assert {node["id"] for node in ways["nodes"]} >= {"p:1", "p:2"}
-    shared = loaded("intersect-subgraphs", "p:1", "p:2", "--connect", "--topology-only")
-    assert json.loads(shared.stdout)["common_count"]
 
 
 def test_an_answer_may_come_in_lines(loaded):
