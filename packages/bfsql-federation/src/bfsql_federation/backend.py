@@ -10,6 +10,7 @@ from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
 from itertools import product
+from operator import itemgetter
 from types import MappingProxyType
 from typing import Any, Self, TypeVar, Unpack
 
@@ -355,7 +356,7 @@ class FederationBackend(BatchGraphDb):
             for member, found in told
             for item in found["items"]
         ]
-        distinct = sorted(combined(items), key=_triple_of)
+        distinct = sorted(combined(items), key=itemgetter("subject", "predicate", "object"))
         totals = [found["total"] for _, found in told]
         read = [found["edges_read"] for _, found in told if "edges_read" in found]
         total = None if None in totals else sum(totals) - (len(items) - len(distinct))
@@ -517,7 +518,3 @@ async def _open(member: MemberSettings) -> GraphDbInterface:
 async def _pinged(db: GraphDbInterface) -> bool:
     await db.ping()
     return True
-
-
-def _triple_of(item: Mapping[str, Any]) -> Triple:
-    return item["subject"], item["predicate"], item["object"]

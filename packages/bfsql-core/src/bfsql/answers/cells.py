@@ -326,14 +326,10 @@ def walk_rows(walks: Sequence[Record], nodes: Sequence[Record]) -> Iterator[str]
         for place, i in enumerate(walk["nodes"]):
             if place:
                 line += f" {_arrow(walk['edges'][place - 1]) if 'edges' in walk else '>'} "
-            line += (name if place else _first)(i)
+            line += name(i) if place else leading(name(i), i, " ")
             if i in first:
                 line += columns[first.pop(i)].braces(known[i])
         yield f"{line} | {'|'.join(cells)}" if any(cells) else line
-
-
-def _first(text: str) -> str:
-    return leading(name(text), text, " ")
 
 
 def _arrow(edge: str) -> str:

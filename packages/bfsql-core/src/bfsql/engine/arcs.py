@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,8 @@ from bfsql.arrays import Handles, LongArray, at, distinct_numbers, marked, place
 from bfsql.integers import BoolArray, IntArray, Ring
 from bfsql.models import MOST_PATHS, EdgeDirection
 
+Pairs: TypeAlias = tuple[LongArray, LongArray]
+"""Numbers of sources and of the arcs or nodes that they reach, each pair once."""
 MANY = MOST_PATHS + 1
 """Represents every number of walks above the largest exact one."""
 FLIPPED: dict[EdgeDirection | None, EdgeDirection | None] = {"out": "in", "in": "out", None: None}
@@ -180,9 +183,7 @@ class Junction:
             return self.leaving, self.arriving, on
         return self.arriving, self.leaving, back
 
-    def pairs(
-        self, sources: LongArray, arcs: LongArray, most: int | None
-    ) -> tuple[LongArray, LongArray] | None:
+    def pairs(self, sources: LongArray, arcs: LongArray, most: int | None) -> Pairs | None:
         """Take one step from some sources and return which source reaches which later arc.
 
         Args:
@@ -244,6 +245,14 @@ class Junction:
             one, other = _matches(first.selected(ones), turned, self._size)
             back[others[other]], on[ones[one]] = ones[one], others[other]
         return back, on
+
+
+def each_once(parts: Sequence[Pairs], size: int) -> Pairs:
+    """The pairs of all parts, each once; the second numbers are below a size."""
+    keys = [one * size + other for one, other in parts]
+    every = distinct_numbers(np.concatenate([np.empty(0, np.int64), *keys]))
+    one, other = np.divmod(every, max(1, size))
+    return one, other
 
 
 def _matches(one: Arcs, other: Arcs, size: int) -> tuple[LongArray, LongArray]:

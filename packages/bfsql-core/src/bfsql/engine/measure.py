@@ -19,12 +19,13 @@ import numpy as np
 from bfsql import call
 from bfsql.abc import GraphDbInterface
 from bfsql.arrays import NO_HANDLES, LongArray, at, distinct_numbers, places_of
+from bfsql.engine.arcs import Pairs
 from bfsql.engine.conditions import names_of
 from bfsql.engine.expressions import Evaluation, PartValues
 from bfsql.engine.facets import known_properties, order_of_text, refuse_stripped
 from bfsql.engine.order_statistics import best, medians
 from bfsql.engine.properties import Values, property_columns
-from bfsql.engine.step_pairs import Pairs, WalkSegment, Waypoints, different_nodes
+from bfsql.engine.step_pairs import WalkSegment, Waypoints, different_nodes
 from bfsql.engine.step_values import StepTests, StepValues
 from bfsql.engine.table import AnswerTable, Numbers, count_of, plain_values
 from bfsql.engine.thresholds import MOST_PAIRS

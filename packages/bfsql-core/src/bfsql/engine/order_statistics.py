@@ -13,8 +13,8 @@ import numpy as np
 from bfsql import call
 from bfsql.abc import GraphDbInterface
 from bfsql.arrays import NO_HANDLES, LongArray, distinct_numbers, ranges
+from bfsql.engine.arcs import Pairs
 from bfsql.engine.properties import property_columns
-from bfsql.engine.step_pairs import Pairs
 from bfsql.engine.table import AnswerTable
 from bfsql.engine.thresholds import PAIR_BYTES
 from bfsql.integers import IntArray

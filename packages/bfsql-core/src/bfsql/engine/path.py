@@ -105,7 +105,9 @@ class PathReader:
         """
         steps = self.path.steps
         self._entities = {
-            number: await self._named_at(step) for number, step in enumerate(steps) if step.end.ids
+            number: NodeSet.of(filter(None, await call.within(self.columns.find(sorted(ids)))))
+            for number, step in enumerate(steps)
+            if (ids := step.end.ids)
         }
         targets = self._named_targets
         if targets is None:
@@ -333,11 +335,6 @@ class PathReader:
                 judged = handles[group], kinds[group]
                 kept[group] = await self._conditions.keeps_nodes(*judged, step, named=named)
         return handles[kept], not kept.all()
-
-    async def _named_at(self, step: Step) -> NodeSet:
-        """The entities at which a step may end."""
-        found = await call.within(self.columns.find(sorted(step.end.ids or ())))
-        return NodeSet.of([node for node in found if node is not None])
 
     def _is_last(self, layer: Layer) -> bool:
         """Whether a walk may end behind a layer."""

@@ -9,10 +9,10 @@ junction (`protocol.md` 37).
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Self, TypeAlias
+from typing import Self
 
 import numpy as np
 
@@ -26,14 +26,11 @@ from bfsql.arrays import (
     places_of_edges,
     ranges,
 )
-from bfsql.engine.arcs import Junction, united
+from bfsql.engine.arcs import Junction, Pairs, each_once, united
 from bfsql.engine.thresholds import BUSY, PAIR_BYTES, PAIRS
 from bfsql.engine.walks import Stops, Walks
 from bfsql.errors import NodesUncounted
 from bfsql.integers import BoolArray, IntArray, Ring
-
-Pairs: TypeAlias = tuple[LongArray, LongArray]
-"""Numbers of sources and of the arcs or nodes that they reach, each pair once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +112,7 @@ class Waypoints:
         for n, place in self.places.items():
             found, ends = pairs[n][0], place[pairs[n][1]]
             parts.append((found[ends >= 0], ends[ends >= 0]))
-        return _each_once(parts, self.count)
+        return each_once(parts, self.count)
 
 
 def different_nodes(
@@ -203,7 +200,7 @@ class WalkSegment:
         arriving, places = united([walks.arcs[n] for n in layer.before], size)
         pairs = [before[n] for n in layer.before]
         joined = [(one, at[reached]) for (one, reached), at in zip(pairs, places, strict=True)]
-        nodes, arrivals_ = _each_once(joined, len(arriving))
+        nodes, arrivals_ = each_once(joined, len(arriving))
         departures, ends = late.ends(after)
         junction = Junction(arriving, arcs, size)
         back, on = junction.same_edges
@@ -260,21 +257,13 @@ class WalkSegment:
                 if pairs is None:
                     return None
                 parts.append(pairs)
-            reached[n] = _each_once(parts, len(walks.arcs[n]))
+            reached[n] = each_once(parts, len(walks.arcs[n]))
         return reached
 
 
 def _pairs_at_once() -> int:
     """The approximate number of pairs to make at once, by the memory that is left to the call."""
     return max(BUSY, call.room(PAIR_BYTES, PAIRS))
-
-
-def _each_once(parts: Sequence[Pairs], size: int) -> Pairs:
-    """The pairs of all parts, each once; the second numbers are below a size."""
-    keys = [one * size + other for one, other in parts]
-    every = distinct_numbers(np.concatenate([np.empty(0, np.int64), *keys]))
-    one, other = np.divmod(every, max(1, size))
-    return one, other
 
 
 # --- both sides of a junction ----------------------------------------------------

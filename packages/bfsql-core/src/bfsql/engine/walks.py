@@ -26,7 +26,7 @@ from bfsql.arrays import (
     places_of,
     runs,
 )
-from bfsql.engine.arcs import MANY, Arcs, Junction, capped_products, capped_sums
+from bfsql.engine.arcs import MANY, Arcs, Junction, Pairs, capped_products, capped_sums, each_once
 from bfsql.engine.thresholds import PAIR_BYTES
 from bfsql.errors import TooManyPairs, bad_value
 from bfsql.integers import BoolArray, IntArray, IntegerGraph, Ring
@@ -350,10 +350,10 @@ def paired(walks: Walks, step: int, tests: Mapping[int, Sequence[StepTest]], mos
     pairs = _Pairs(walks, step, nodes, most).by_layer()
     ends = {
         n: tuple(
-            nodes[of.sources].astype(np.int64) * walks.size + part[of.arcs]
+            nodes[sources].astype(np.int64) * walks.size + part[own]
             for part in (walks.arcs[n].origins, walks.arcs[n].ends)
         )
-        for n, of in pairs.items()
+        for n, (sources, own) in pairs.items()
     }
     codes = distinct_numbers(np.concatenate([end for two in ends.values() for end in two]))
     first, second = (part.astype(np.int32) for part in np.divmod(codes, max(1, walks.size)))
@@ -361,8 +361,8 @@ def paired(walks: Walks, step: int, tests: Mapping[int, Sequence[StepTest]], mos
     arcs: list[Arcs] = []
     for layer, n in _divided(walks.layers, tests):
         origins, reached = (np.searchsorted(codes, end).astype(np.int32) for end in ends[n])
-        own = walks.arcs[n].selected(pairs[n].arcs)
-        made = Arcs(origins, own.predicates, reached, own.along)
+        alone = walks.arcs[n].selected(pairs[n][1])
+        made = Arcs(origins, alone.predicates, reached, alone.along)
         layers.append(layer)
         arcs.append(made.selected(_meeting(layer, made, first, second, tests)))
     every = np.arange(len(codes), dtype=np.int32)
@@ -375,30 +375,16 @@ def paired(walks: Walks, step: int, tests: Mapping[int, Sequence[StepTest]], mos
     return Walks(walks.columns, layers, arcs, every, targets, pairs=(first, second))
 
 
-class _ArcPairs(NamedTuple):
-    """Arcs of a layer, each with a node at which the compared step may stand; each pair once."""
-
-    sources: LongArray
-    """Numbers of nodes of the compared step."""
-    arcs: LongArray
-
-    @classmethod
-    def joined(cls, parts: Iterable[tuple[LongArray, LongArray]], count: int) -> _ArcPairs:
-        """The pairs of all parts, whose arcs are numbered below `count`."""
-        keys = [np.empty(0, np.int64), *(source * count + arc for source, arc in parts)]
-        return cls(*np.divmod(distinct_numbers(np.concatenate(keys)), max(1, count)))
-
-
 class _Pairs:
-    """The pairs of arcs and nodes of one step that occur on the same walk, and perhaps others."""
+    """The pairs of nodes of one step and arcs that occur on the same walk, and perhaps others."""
 
     def __init__(self, walks: Walks, step: int, nodes: IntArray, most: int) -> None:
         self._walks, self._step, self._nodes = walks, step, nodes
         self._most = self._room = call.room(PAIR_BYTES, most)
         self._setting = "max_edges" if self._most == most else "max_call_memory"
-        self._found: dict[int, _ArcPairs] = {}
+        self._found: dict[int, Pairs] = {}
 
-    def by_layer(self) -> dict[int, _ArcPairs]:
+    def by_layer(self) -> dict[int, Pairs]:
         """The pairs of each layer, read onwards and backwards from the step."""
         layers = self._walks.layers
         after = [n for n, layer in enumerate(layers) if layer.step >= self._step]
@@ -412,7 +398,7 @@ class _Pairs:
             self._add(n, self._at(n, self._walks.arcs[n].ends), onwards)
         return dict(sorted(self._found.items()))
 
-    def _at(self, n: int, ends: IntArray) -> tuple[LongArray, LongArray] | None:
+    def _at(self, n: int, ends: IntArray) -> Pairs | None:
         """The arcs of a layer that begin or end at the step itself, with the node there."""
         layer, step = self._walks.layers[n], self._step
         begins = layer.step == step and layer.time == 1
@@ -422,7 +408,7 @@ class _Pairs:
         arcs = np.flatnonzero(places >= 0)
         return places[arcs].astype(np.int64), arcs
 
-    def _add(self, n: int, own: tuple[LongArray, LongArray] | None, others: Iterable[int]) -> None:
+    def _add(self, n: int, own: Pairs | None, others: Iterable[int]) -> None:
         """Add the pairs of a layer: its own, and those that continue pairs of other layers."""
         parts = [] if own is None else [own]
         arcs = self._walks.arcs
@@ -432,8 +418,8 @@ class _Pairs:
             if met is None:
                 raise self._too_many()
             parts.append(met)
-        self._found[n] = _ArcPairs.joined(parts, len(arcs[n]))
-        self._room -= len(self._found[n].arcs)
+        self._found[n] = each_once(parts, len(arcs[n]))
+        self._room -= len(self._found[n][1])
         if self._room < 0:
             raise self._too_many()
 
