@@ -134,7 +134,7 @@ async def test_buttons_repair_continue_expand_tell_and_lead_to_the_page(host: Ho
     await host.show("bfs_query", {"seeds": FILMS, "limit": 5})
     await button("Next page").click()
     await expect(card.locator("code")).to_contain_text("offset=5")
-    assert (await host.received("sizes", 2))[-1] > 200
+    await host.page.wait_for_function("sizes.length > 1 && sizes.at(-1) > 200")
 
 
 async def test_evidence_is_read_by_keyboard_and_its_line_painted(

@@ -171,6 +171,7 @@ async def test_the_legend_hides_a_type_and_the_address_brings_the_view_back(
     await genres.click()
     await page.get_by_role("button", name="Name").click()
     await expect(row(page, "Drama")).to_have_count(0)
+    await tab.has_state(sort=["name"], hide=["Genre"])
     async with visiting(browser) as other:
         await other.page.goto(page.url)
         await expect(row(other.page, "Halle Berry")).to_be_visible()

@@ -24,7 +24,8 @@ async def provoke(browser: Browser) -> None:
         await visit.page.route("http://127.0.0.1/**", answered)
         visit.expect_incident("^console")
         page = visit.page
-        async with page.expect_event("requestfailed"), page.expect_event("pageerror"):
+        fetched = page.expect_event("requestfailed", lambda one: one.url.endswith("/f"))
+        async with fetched, page.expect_event("pageerror"):
             await page.goto("http://127.0.0.1/")
 
 
