@@ -272,6 +272,7 @@ def test_a_token_of_a_file_has_the_role_of_its_name() -> None:
         "a text for a list": ('tokens = "ann"', ["tokens", "roles.reader"]),
         "an unknown key": ('hide_type = ["T"]', ["hide_type", "roles.reader", "hide_types"]),
         "a low ceiling": ("max_tokens = 3", ["max_tokens", "500"]),
+        "a misspelt key": ("hide_propertis = []", ["is unknown. Did you mean hide_properties?"]),
         "an unknown tool": ('tools = ["grep"]', ["tools", "grep", "bfs_query"]),
         "an unknown graph": ('graphs = ["flims"]', ["graphs", "flims", "films"]),
         "no pattern": ('hide = ["T[x>="]', ["hide", "roles.reader", "T[x>="]),

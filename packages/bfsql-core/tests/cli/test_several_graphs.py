@@ -71,6 +71,7 @@ def test_a_wrong_file_is_one_sentence(folder: Path, file: str) -> None:
             "There is no graph 'lb'. Did you mean lab?",
         ),
         (("search-entities", "--graph-name", "lab", "--dsn", "y", "x"), "No such option"),
+        (("search-entities", "--graph-name", "lab", "--as", "ann", "x"), "No roles are configured"),
         (("install", "cursor", "--print", "--name", "both"), "--name is for one graph"),
     ],
 )

@@ -70,6 +70,7 @@ async def test_a_set_of_nothing_is_an_answer_that_names_the_values_or_the_proper
         ({"seeds": ["Trial[no tests]"]}, 'known there; as a relation it is "-tests->".'),
         ({"seeds": ["Trial[tests]"]}, 'known there; as a relation it is "-tests->".'),
         ({"seeds": ["Trial[size>2]"]}, "it has phase, status."),
+        ({"seeds": ["Trial[phase/size>7]"]}, 'has blanks around its operators: "phase / size"'),
         ({"seeds": ["Compound[name=asp]"]}, "name has many values: ~ matches a part of a value"),
         ({"seeds": ["Trial:*"], "where": ["no phse"]}, 'so "no phse" removed nothing.'),
         ({"seeds": ["Trial:*"], "facets": ["Compound.name"]}, 'has "Compound.name".'),
@@ -90,6 +91,16 @@ async def test_what_begins_at_nothing_has_one_note():
             answer = await graph.bfs_query(seeds=["Trial[phase=7]"], **ask)
             told = [note for note in answer.notes if not note.startswith("along")]
             assert told == ['Nothing matches "Trial[phase=7]". phase is one of 0, 1, 2.']
+
+
+@pytest.mark.parametrize("count", [5, 6, 24])
+async def test_values_that_are_not_listed_are_counted_once(count):
+    nodes = [NodeRecord(f"n{n}", "T", {"land": f"v{n % count:02}"}) for n in range(3 * count)]
+    async with open_graph(MemoryBackend(nodes)) as graph:
+        await graph.counted()
+        [note] = (await graph.bfs_query(seeds=["T[land=x]"])).notes
+    more = f" and {count - 5} more" if count > 5 else ""
+    assert note.endswith(f"land is one of v00, v01, v02, v03, v04{more}."), note
 
 
 async def test_a_pattern_may_name_many_entities():

@@ -299,7 +299,7 @@ async def _has_name(graph: Graph, type_: str) -> bool:
 
 
 def _counts(outline: Outline) -> Iterator[Finding]:
-    types = f", {len(outline.node_counts)} types" if outline.node_counts else ""
+    types = f", {counted(len(outline.node_counts), 'type')}" if outline.node_counts else ""
     yield Finding("ok", "graph", _size_text(outline) + types)
     for name, mean in list((outline.mean_degrees or {}).items())[:1]:
         if mean >= LARGE_HUB:

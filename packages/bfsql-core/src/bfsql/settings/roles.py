@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from bfsql.errors import ConfigurationError
+from bfsql.errors import ConfigurationError, did_you_mean
 
 
 class Role(BaseModel):
@@ -80,9 +80,12 @@ def roles_of(tables: Any, place: str) -> tuple[Role, ...]:
             roles.append(Role.model_validate({"name": name, **own}))
         except ValidationError as error:
             fault = error.errors(include_url=False)[0]
+            key, known = ".".join(map(str, fault["loc"][:2])), [*Role.model_fields][1:]
+            what = f"cannot be used: {fault['msg']}."
+            if fault["type"] == "extra_forbidden":
+                what = f"is unknown.{did_you_mean(key, known)}"
             raise ConfigurationError(
-                f"{'.'.join(map(str, fault['loc'][:2]))} in [roles.{name[:64]}] of {place} cannot "
-                f"be used: {fault['msg']}. A role has: {', '.join([*Role.model_fields][1:])}."
+                f"{key} in [roles.{name[:64]}] of {place} {what} A role has: {', '.join(known)}."
             ) from None
     return tuple(roles)
 
@@ -96,6 +99,7 @@ def role_named(roles: Sequence[Role], name: str | None) -> Role | None:
     """The role of a name, None without one; an unknown one is a `ConfigurationError`."""
     known = {one.name: one for one in roles}
     if name is not None and name not in known:
-        names = ", ".join(known) or "none"
-        raise ConfigurationError(f"There is no role {name[:64]!r}. The file has: {names}.")
+        has = f"The configuration file has: {', '.join(known)}." if known else ""
+        write = "No roles are configured: name a file that has [roles.NAME] with --config."
+        raise ConfigurationError(f"There is no role {name[:64]!r}. {has or write}")
     return None if name is None else known[name]

@@ -22,7 +22,7 @@ from bfsql.errors import ToolError, bad_value
 from bfsql.integers import NodeSet, Place, ResolvedNode
 from bfsql.models import Pattern, Property, PropertyCondition
 from bfsql.models.expression import Computed
-from bfsql.models.quotation import excerpt, listed, plain
+from bfsql.models.quotation import SHOWN, excerpt, listed, plain
 from bfsql.models.spelling import KnownNames
 from bfsql.query.patterns import PatternReader, may_be_pattern
 from bfsql.query.vocabulary import Vocabulary, nearest
@@ -297,6 +297,9 @@ class EndResolver:
                 what = f"the nearest: {listed(near)}" if near else f"it has {listed(sorted(known))}"
                 if key in predicates:
                     what = f'as a relation it is "-{plain(key)}->"'
+                elif not known.keys().isdisjoint(re.split("[-+*/]", key)):
+                    apart = excerpt(re.sub(r"([-+*/])", r" \1 ", key))
+                    what = f"arithmetic has blanks around its operators: {apart}"
                 facts.append(f"No property {excerpt(key)} is known there; {what}.")
             elif operator != "lacks":
                 facts += _values(known[key])
@@ -364,8 +367,9 @@ def _values(known: Property) -> Iterator[str]:
     """What is known of the values of a property."""
     key = plain(known.name)
     if known.values:
-        more = f" and {known.further_values} more" if known.further_values else ""
-        yield f"{key} is one of {listed(list(known.values))}{more}."
+        more = known.further_values + max(0, len(known.values) - SHOWN)
+        further = f" and {more} more" if more else ""
+        yield f"{key} is one of {listed(list(known.values)[:SHOWN])}{further}."
     elif known.minimum is not None:
         yield f"{key} is from {known.minimum} to {known.maximum}."
     elif known.kind == "text":
