@@ -15,7 +15,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
-from bfsql.errors import ConfigurationError
+from bfsql.errors import ConfigurationError, ToolError
 from bfsql.serving.address import is_loopback
 from bfsql.serving.requests import header_values
 from bfsql.serving.tokens import KnownTokens, TokenVerifier, VerifiedToken
@@ -44,6 +44,8 @@ PAGES = ("/", "/docs")
 _VERIFIED = "bfsql.token"
 ROLE = "bfsql.role"
 """Key of a scope: the name of the caller's role; None if there are no roles."""
+IDENTITY = "bfsql.identity"
+"""Key of a scope: `Role.identity` of the caller's token."""
 GRAPH = "bfsql.graph"
 """Key of a scope: the name of the graph of several that a request is for."""
 RESOURCE = "bfsql.resource"
@@ -129,7 +131,7 @@ def require_token(
     The result is stored in the request's scope, see `verified_token`; the token itself is neither
     stored nor logged. A token of an OAuth issuer has to be for the URL of the graph, at `path` or
     at the scope's; anyone may read the metadata of that URL. If there are `roles`, a request whose
-    token has none, or one without the graph, gets 403.
+    token has none, or one without the graph, or no claim that settings of the role name, gets 403.
     """
     from starlette.responses import JSONResponse
 
@@ -148,7 +150,14 @@ def require_token(
         error = resource.error(known) if known else "invalid_token" if token else ""
         role = role_of(roles(), known)
         if known and not error and usable_graphs([scope.get(GRAPH, "")], role, roles()):
-            await app({**scope, _VERIFIED: known, ROLE: role and role.name}, receive, send)
+            try:
+                identity = role.identity(known) if role else ""
+            except ToolError as error_of_claim:
+                log.info("A claim is missing: role=%s", role and role.name)
+                await refusal(HTTPStatus.FORBIDDEN, str(error_of_claim))(scope, receive, send)
+                return
+            own = {_VERIFIED: known, ROLE: role and role.name, IDENTITY: identity}
+            await app({**scope, **own}, receive, send)
             return
         why = "The token of this request does not allow this graph. GET /graphs lists others."
         status = HTTPStatus.FORBIDDEN
