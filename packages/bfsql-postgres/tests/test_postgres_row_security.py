@@ -1,12 +1,21 @@
 """Under row security, a role's answers are those of a database that has only its rows."""
 
 import asyncio
+import json
 import random
+from contextlib import AsyncExitStack
+from functools import partial
 from types import SimpleNamespace
 
+import httpx2
 import pytest
 
+from bfsql.cli.configuration import choose, configure
+from bfsql.cli.configured import opened as opened_for
 from bfsql.errors import BfsqlError
+from bfsql.rest.app import application
+from bfsql.serving.live import open_live
+from bfsql.serving.tokens import TokenOwner
 from bfsql_postgres import PostgresSettings, load_graph, outline
 from bfsql_postgres.sql import identifier, literal
 from bfsql_test_support.answer_comparison import calls_of
@@ -19,6 +28,8 @@ CLAIMS = {"groups": ["lab's \\ own"], "sub": "ann"}
 CLAIMED = "current_setting('request.jwt.claims', true)::json #>> '{groups,0}' = 'lab''s \\ own'"
 TRIPLE = "subject_id || ':' || predicate || ':' || object_id"
 KEYS = {"entity": "entity_id", "relationship": TRIPLE, "bundle_evidence": "relationship_key"}
+KIND = '"an\'a\\lyst"'
+ANN, BOB, EVE = "ann'; RESET ROLE; --\\\" {kind}", "bob", 'eve","sub":"bob'
 both_ways = case_table("pooled", {"direct": False, "pooled": True})
 
 
@@ -26,19 +37,19 @@ both_ways = case_table("pooled", {"direct": False, "pooled": True})
 async def account(*, database, schema, opened, pgbouncer, load, small_records):
     """An account that may take a role and nothing else; the role sees `b`, `c` and their edge."""
     name = f"{database.name}_{schema}"  # its own: a pooler keeps connections of one that is gone
-    role = f'{name} "an\'a\\lyst"'
+    role = f"{name} {KIND}"
     to = f"TO {(own := identifier(role))}"
     await database.run(f"CREATE ROLE {name} LOGIN NOINHERIT", f"CREATE ROLE {own}")
     await database.run(f"GRANT {own} TO {name}", f"GRANT USAGE ON SCHEMA {schema} {to}")
 
-    async def guard(hidden, also="TRUE"):
+    async def guard(hidden, also="TRUE", policy="own"):
         """Show the role all rows but those of some nodes and edges, and others none."""
         others = f"<> ALL (ARRAY[{', '.join(map(literal, hidden))}]::text[]) AND {also}"
         for table, key in KEYS.items():
             await database.run(
                 f"GRANT SELECT ON {schema}.{table} {to}",
                 f"ALTER TABLE {schema}.{table} ENABLE ROW LEVEL SECURITY",
-                f"CREATE POLICY own ON {schema}.{table} {to} USING ({key} {others})",
+                f"CREATE POLICY {policy} ON {schema}.{table} {to} USING ({key} {others})",
             )
 
     async def open_it(*, pooled=False, **settings):
@@ -47,7 +58,8 @@ async def account(*, database, schema, opened, pgbouncer, load, small_records):
 
     await load(small_records)
     await guard(["a", "a:p:b"])
-    yield SimpleNamespace(guard=guard, open=open_it)
+    url = database.address(database.name, name)
+    yield SimpleNamespace(guard=guard, open=open_it, url=url, prefix=f"{name} ")
     await database.run(f"DROP OWNED BY {own}", f"DROP ROLE {own}, {name}")
 
 
@@ -102,3 +114,101 @@ async def test_a_role_that_cannot_be_taken_is_an_error(account, pooled):
         with pytest.raises(BfsqlError, match=told) as caught:
             await account.open(role=name, pooled=pooled)
         assert name == "none" or f'run: GRANT "{name}" TO "graphs_' in str(caught.value)
+
+
+def token(sub, **claims):
+    """The claims of a token for the role `lab`."""
+    return {"realm": {"groups": ["lab"], "sub": sub}, "kind": KIND, **claims}
+
+
+TOKENS = {
+    **{name: token(name) for name in (ANN, BOB, EVE)},
+    "none": {"realm": {"groups": ["lab"]}, "kind": KIND},
+    "list": token(["ann"]),
+    "long": token("a" * 256),
+    "odd": token("ann\u202e"),
+    "empty": token(""),
+    "a file": None,
+    "another role": token(BOB, kind="x"),
+    "another group": {"realm": {"groups": ["labs"]}},
+}
+
+
+class Tokens:
+    """Tokens that are numbers of the claims above."""
+
+    async def verify_token(self, token):
+        name = [*TOKENS][int(token)]
+        return TokenOwner(name, claims=TOKENS[name])
+
+
+ROLE = """
+[roles.lab]
+tokens = ["a file"]
+claims = { "realm.groups" = ["lab"] }
+[roles.lab.settings]
+role = ROLE
+claims = { sub = "{realm.sub}" }
+"""
+
+
+async def served(stack, file, of_role, **backend):
+    """A server's graph, and what asks it by the name of a token."""
+    head = ["rest = true", "max_identities = 2", "[backend]", 'name = "postgres"']
+    rows = [f"{key} = {json.dumps(value)}" for key, value in backend.items()]
+    tables = ROLE.replace("ROLE", json.dumps(of_role)) if of_role else ""
+    file.write_text("\n".join([*head, *rows, tables]), encoding="utf-8")
+    configuration = configure(choose(config=file, environment={}))
+    settings = configuration.server.settings
+    opens = partial(opened_for, configuration, served=True)
+    live = await stack.enter_async_context(open_live(opens, settings))
+    transport = httpx2.ASGITransport(application(live, settings, Tokens()))
+    web = httpx2.AsyncClient(transport=transport, base_url="http://localhost")
+    await stack.enter_async_context(web)
+
+    async def ask(name, tool="describe_schema", arguments=None):
+        headers = {"Authorization": f"Bearer {[*TOKENS].index(name)}"}
+        reply = await web.post(f"/tools/{tool}", json=arguments or {}, headers=headers)
+        return reply.status_code, reply.text
+
+    return live, ask
+
+
+@pytest.mark.parametrize("number", [0, 12])
+async def test_each_token_has_the_answers_of_its_rows(
+    *, database, schema, load, account, tmp_path, number
+):
+    graph, draw = drawn_graph(number), random.Random(number)
+    await load([KINDS[kind](*own) for kind, *own in graph.records])
+    hidden = {name: {one for one in graph.nodes if draw.random() < 0.4} for name in (ANN, BOB)}
+    file = tmp_path / "bfsql.toml"
+    async with AsyncExitStack() as stack:
+        alone = {}
+        for at, (name, gone) in enumerate(hidden.items()):
+            gone |= {":".join(e[:3]) for e in graph.edges if {e[0], e[2]} & gone}
+            also = f"current_setting('request.jwt.claims', true)::json ->> 'sub' = {literal(name)}"
+            await account.guard(gone, also, f"of_{at}")
+            own = await stack.enter_async_context(database.schema())
+            rest = [
+                KINDS[one[0]](*one[1:])
+                for one in graph.records
+                if ":".join(one[1 : 2 + 2 * (one[0] != "node")]) not in gone
+            ]
+            await load_graph(PostgresSettings(dsn=database.owner_url, schema_=own), rest)
+            _, alone[name] = await served(stack, file, "", dsn=database.reader_url, schema=own)
+        role, own = account.prefix + "{kind}", {"dsn": account.url, "schema": schema}
+        live, ask = await served(stack, file, role, role=account.prefix + KIND, **own)
+        for call in [("describe_schema", {}), *calls_of(graph)[:20]]:
+            both = [ask(name, *call) for name in hidden]
+            both += [alone[name](name, *call) for name in hidden]
+            found = await asyncio.gather(*both)
+            assert found[:2] == found[2:], call
+        empty = await ask(EVE)  # she takes the place of the one that was asked first
+        assert (empty[0], json.loads(empty[1])["entity_types"]) == (200, [])
+        identities = live._opened.identities
+        assert [json.loads(one)["claims"]["sub"] for _, one in identities] == [BOB, EVE]
+        for name in ("none", "list", "long", "odd", "empty", "a file", "another group"):
+            status, text = await ask(name)
+            assert (status, "claim realm.sub" in text) == (403, name != "another group"), text
+        status, text = await ask("another role")
+        assert (status >= 500, "incident" in text, len(identities)) == (True, True, 1)
