@@ -435,9 +435,8 @@ async def opened(
     records = settings.cache_records // (1 + len(own))
     if chosen and (named := claims_in(chosen.settings)):
         raise ConfigurationError(
-            f"The role {chosen.name} takes {', '.join(named)} from a caller's token, and here is "
-            "none. Ask over HTTP with one, or leave out the role and give the settings themselves, "
-            f"without braces: {', '.join(chosen.settings)}."
+            f"The role {chosen.name} takes {', '.join(named)} of a caller's token, which there is "
+            "only over HTTP. Ask a server with one, or leave out the role and give its settings."
         )
 
     def open_for(

@@ -209,7 +209,7 @@ class LiveGraph:
                 idle = (one for one, own in known.items() if own.done() and not own.result().users)
                 if (oldest := next(idle, None)) is None:
                     raise ToolError(_ALL_IN_USE, kind="busy")
-                self._close_later(_closed(known.pop(oldest).result()))
+                self._begin(_closed(known.pop(oldest).result()), self._closing)
 
             async def opening() -> _OpenGraph:
                 try:
@@ -234,10 +234,13 @@ class LiveGraph:
 
     def reload(self, factory: GraphFactory, settings: ServeSettings) -> None:
         """Reopen the graph with other settings in the background; calls go on meanwhile."""
-        reloading = self._reload(factory, settings)
-        task = asyncio.get_running_loop().create_task(reloading, context=call.outside(self.name))
-        self._reloading.add(task)
-        task.add_done_callback(self._reloading.discard)
+        self._begin(self._reload(factory, settings), self._reloading)
+
+    def _begin(self, work: Coroutine[Any, Any, None], tasks: set[asyncio.Task[None]]) -> None:
+        """Begin work outside of any call, which is among some tasks until it ends."""
+        task = asyncio.get_running_loop().create_task(work, context=call.outside(self.name))
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
 
     async def _reload(self, factory: GraphFactory, settings: ServeSettings) -> None:
         try:
@@ -314,12 +317,7 @@ class LiveGraph:
 
     def _close_unused(self, opened: _OpenGraph) -> None:
         if opened is not self._opened and not opened.users:
-            self._close_later(_closed(opened))
-
-    def _close_later(self, closing: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(closing, context=call.outside())
-        self._closing.add(task)
-        task.add_done_callback(self._closing.discard)
+            self._begin(_closed(opened), self._closing)
 
     async def _end(self) -> None:
         opening = [*self._reloading, *([self._following] if self._following else [])]

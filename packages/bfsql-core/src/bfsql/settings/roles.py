@@ -48,9 +48,8 @@ class Role(BaseModel):
     hide: tuple[str, ...] = ()
     """Patterns of nodes, as seeds are written."""
     settings: dict[str, Any] = Field(default={}, repr=False)
-    """Settings of the backend that are its own; of several graphs, a table for each. Those of one
-    graph, once they are read: the ones that name claims of the caller's token in braces.
-    """
+    """Settings of the backend that are its own; of several graphs, a table for each. In
+    `ServeSettings`, those of the graph that name claims of tokens in braces."""
 
     def of_backend(self, graph: str) -> dict[str, Any]:
         """Its own settings of the backend of a graph; one alone may have an empty name."""
