@@ -13,9 +13,11 @@ import pytest
 from bfsql.cli.configuration import choose, configure
 from bfsql.cli.configured import opened as opened_for
 from bfsql.errors import BfsqlError
+from bfsql.graph import open_graph
 from bfsql.rest.app import application
 from bfsql.serving.live import open_live
 from bfsql.serving.tokens import TokenOwner
+from bfsql.settings import ServeSettings
 from bfsql_postgres import PostgresSettings, load_graph, outline
 from bfsql_postgres.sql import identifier, literal
 from bfsql_test_support.answer_comparison import calls_of
@@ -63,6 +65,13 @@ async def account(*, database, schema, opened, pgbouncer, load, small_records):
     await database.run(f"DROP OWNED BY {own}", f"DROP ROLE {own}, {name}")
 
 
+async def load_rest(database, schema, graph, hidden):
+    """Load what is left of a graph without some nodes and edges."""
+    rest = [r for r in graph.records if ":".join(r[1 : 2 + 2 * (r[0] != "node")]) not in hidden]
+    place = PostgresSettings(dsn=database.owner_url, schema_=schema)
+    await load_graph(place, [KINDS[kind](*own) for kind, *own in rest])
+
+
 @both_ways
 @pytest.mark.parametrize("number", [0, 4, 12])
 async def test_a_role_has_the_answers_of_its_rows(
@@ -76,9 +85,7 @@ async def test_a_role_has_the_answers_of_its_rows(
     assert await (await account.open()).entity_types() == []  # a load removes policies alone
     await account.guard(hidden, CLAIMED)
     async with database.schema() as alone:
-        rest = [r for r in graph.records if ":".join(r[1 : 2 + 2 * (r[0] != "node")]) not in hidden]
-        place = PostgresSettings(dsn=database.owner_url, schema_=alone)
-        await load_graph(place, [KINDS[kind](*own) for kind, *own in rest])
+        await load_rest(database, alone, graph, hidden)
         role, other = await account.open(pooled=pooled, claims=CLAIMS), await opened(schema=alone)
         async with counted(role, "", graph.limits) as one, counted(other, "", graph.limits) as two:
             for call in [("describe_schema", {}), *calls_of(graph)[:30]]:
@@ -116,33 +123,20 @@ async def test_a_role_that_cannot_be_taken_is_an_error(account, pooled):
         assert name == "none" or f'run: GRANT "{name}" TO "graphs_' in str(caught.value)
 
 
-def token(sub, **claims):
-    """The claims of a token for the role `lab`."""
-    return {"realm": {"groups": ["lab"], "sub": sub}, "kind": KIND, **claims}
-
-
-TOKENS = {
-    **{name: token(name) for name in (ANN, BOB, EVE)},
-    "none": {"realm": {"groups": ["lab"]}, "kind": KIND},
-    "list": token(["ann"]),
-    "long": token("a" * 256),
-    "odd": token("ann\u202e"),
-    "empty": token(""),
-    "a file": None,
-    "another role": token(BOB, kind="x"),
-    "another group": {"realm": {"groups": ["labs"]}},
-}
-
-
-class Tokens:
-    """Tokens that are numbers of the claims above."""
-
-    async def verify_token(self, token):
-        name = [*TOKENS][int(token)]
-        return TokenOwner(name, claims=TOKENS[name])
-
-
-ROLE = """
+LAB = {"groups": ["lab"]}
+TOKENS = {sub: {"realm": {**LAB, "sub": sub}, "kind": KIND} for sub in (ANN, BOB, EVE)}
+TOKENS |= {"another role": {"realm": {**LAB, "sub": BOB}, "kind": "x"}, "a file": None}
+REFUSED = {"none": LAB, "odd": {**LAB, "sub": "ann\u202e"}, "empty": {**LAB, "sub": ""}}
+REFUSED |= {"list": {**LAB, "sub": [ANN]}, "long": {**LAB, "sub": "a" * 256}}
+TOKENS |= {name: {"realm": realm, "kind": KIND} for name, realm in REFUSED.items()}
+FILE = """
+rest = true
+max_identities = 2
+[backend]
+name = "postgres"
+dsn = URL
+schema = SCHEMA
+role = OWN
 [roles.lab]
 tokens = ["a file"]
 claims = { "realm.groups" = ["lab"] }
@@ -152,63 +146,63 @@ claims = { sub = "{realm.sub}" }
 """
 
 
-async def served(stack, file, of_role, **backend):
-    """A server's graph, and what asks it by the name of a token."""
-    head = ["rest = true", "max_identities = 2", "[backend]", 'name = "postgres"']
-    rows = [f"{key} = {json.dumps(value)}" for key, value in backend.items()]
-    tables = ROLE.replace("ROLE", json.dumps(of_role)) if of_role else ""
-    file.write_text("\n".join([*head, *rows, tables]), encoding="utf-8")
-    configuration = configure(choose(config=file, environment={}))
-    settings = configuration.server.settings
-    opens = partial(opened_for, configuration, served=True)
-    live = await stack.enter_async_context(open_live(opens, settings))
-    transport = httpx2.ASGITransport(application(live, settings, Tokens()))
-    web = httpx2.AsyncClient(transport=transport, base_url="http://localhost")
-    await stack.enter_async_context(web)
+class Tokens:
+    """Tokens that are numbers of the claims above."""
+
+    async def verify_token(self, token):
+        return TokenOwner(name := [*TOKENS][int(token)], claims=TOKENS[name])
+
+
+def asking(graph, settings):
+    """Asks a graph by the name of a token: the status and text of the reply."""
+    transport = httpx2.ASGITransport(application(graph, settings, Tokens()))
 
     async def ask(name, tool="describe_schema", arguments=None):
         headers = {"Authorization": f"Bearer {[*TOKENS].index(name)}"}
-        reply = await web.post(f"/tools/{tool}", json=arguments or {}, headers=headers)
+        async with httpx2.AsyncClient(transport=transport, base_url="http://localhost") as web:
+            reply = await web.post(f"/tools/{tool}", json=arguments or {}, headers=headers)
         return reply.status_code, reply.text
 
-    return live, ask
+    return ask
 
 
 @pytest.mark.parametrize("number", [0, 12])
 async def test_each_token_has_the_answers_of_its_rows(
-    *, database, schema, load, account, tmp_path, number
+    *, database, schema, load, opened, account, tmp_path, number
 ):
-    graph, draw = drawn_graph(number), random.Random(number)
+    graph, draw, asks = drawn_graph(number), random.Random(number), {}
     await load([KINDS[kind](*own) for kind, *own in graph.records])
-    hidden = {name: {one for one in graph.nodes if draw.random() < 0.4} for name in (ANN, BOB)}
-    file = tmp_path / "bfsql.toml"
+    values = {"URL": account.url, "SCHEMA": schema, "OWN": account.prefix + KIND}
+    text, file = FILE.replace("ROLE", json.dumps(account.prefix + "{kind}")), tmp_path / "b.toml"
+    for name, value in values.items():
+        text = text.replace(name, json.dumps(value))
+    file.write_text(text, encoding="utf-8")
+    configuration = configure(choose(config=file, environment={}))
+    settings = configuration.server.settings
     async with AsyncExitStack() as stack:
-        alone = {}
-        for at, (name, gone) in enumerate(hidden.items()):
-            gone |= {":".join(e[:3]) for e in graph.edges if {e[0], e[2]} & gone}
+        for policy, name in (("of_ann", ANN), ("of_bob", BOB)):
+            hidden = {node for node in graph.nodes if draw.random() < 0.4}
+            hidden |= {":".join(e[:3]) for e in graph.edges if {e[0], e[2]} & hidden}
             also = f"current_setting('request.jwt.claims', true)::json ->> 'sub' = {literal(name)}"
-            await account.guard(gone, also, f"of_{at}")
-            own = await stack.enter_async_context(database.schema())
-            rest = [
-                KINDS[one[0]](*one[1:])
-                for one in graph.records
-                if ":".join(one[1 : 2 + 2 * (one[0] != "node")]) not in gone
-            ]
-            await load_graph(PostgresSettings(dsn=database.owner_url, schema_=own), rest)
-            _, alone[name] = await served(stack, file, "", dsn=database.reader_url, schema=own)
-        role, own = account.prefix + "{kind}", {"dsn": account.url, "schema": schema}
-        live, ask = await served(stack, file, role, role=account.prefix + KIND, **own)
+            await account.guard(hidden, also, policy)
+            alone = await stack.enter_async_context(database.schema())
+            await load_rest(database, alone, graph, hidden)
+            store = await opened(schema=alone)
+            rest = open_graph(store, limits=settings.served_limits)
+            asks[name] = asking(await stack.enter_async_context(rest), ServeSettings(rest=True))
+        opens = partial(opened_for, configuration, served=True)
+        live = await stack.enter_async_context(open_live(opens, settings))
+        ask = asking(live, settings)
         for call in [("describe_schema", {}), *calls_of(graph)[:20]]:
-            both = [ask(name, *call) for name in hidden]
-            both += [alone[name](name, *call) for name in hidden]
+            both = [ask(name, *call) for name in asks] + [own(n, *call) for n, own in asks.items()]
             found = await asyncio.gather(*both)
             assert found[:2] == found[2:], call
-        empty = await ask(EVE)  # she takes the place of the one that was asked first
-        assert (empty[0], json.loads(empty[1])["entity_types"]) == (200, [])
-        identities = live._opened.identities
-        assert [json.loads(one)["claims"]["sub"] for _, one in identities] == [BOB, EVE]
-        for name in ("none", "list", "long", "odd", "empty", "a file", "another group"):
+        status, text = await ask(EVE)  # she takes the place of the one that was asked first
+        assert (status, json.loads(text)["entity_types"]) == (200, [])
+        known = live._opened.identities
+        assert [json.loads(one)["claims"]["sub"] for _, one in known] == [BOB, EVE]
+        for name in (*REFUSED, "a file"):
             status, text = await ask(name)
-            assert (status, "claim realm.sub" in text) == (403, name != "another group"), text
+            assert (status, "the claim realm.sub" in text) == (403, True), name
         status, text = await ask("another role")
-        assert (status >= 500, "incident" in text, len(identities)) == (True, True, 1)
+        assert (status >= 500, "incident" in text, len(known)) == (True, True, 1)
