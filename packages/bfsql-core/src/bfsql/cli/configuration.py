@@ -280,7 +280,9 @@ def configure(
                 known=[replace(o, environment=()) if o.key in own_keys else o for o in known],
                 place=f"[roles.{role.name}.settings] of {file.place}",
             ).settings
-        texts = {name: getattr(of_roles.get(role.name), name, "") for name in model.of_caller}
+        texts = {
+            name: getattr(of_roles.get(role.name), name, "") for name in sorted(model.of_caller)
+        }
         named = {name: text for name, text in texts.items() if claims_in(text)}
         roles[at] = role.model_copy(update={"settings": named})
     for name, why in choice.unused_variables().items():

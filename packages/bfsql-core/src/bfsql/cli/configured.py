@@ -461,10 +461,9 @@ async def opened(
     async with AsyncExitStack() as stack:
         graph = await stack.enter_async_context(open_for(chosen, memory))
         graph.open_identity = lambda role, identity: open_for(role, graph.memory, identity)
-        for role in own:
-            if not claims_in(role.settings):
-                opening = open_for(role, graph.memory)
-                graph.role_graphs[role.name] = await stack.enter_async_context(opening)
+        for role in (one for one in own if not claims_in(one.settings)):
+            opening = open_for(role, graph.memory)
+            graph.role_graphs[role.name] = await stack.enter_async_context(opening)
         yield graph
 
 

@@ -25,7 +25,7 @@ from bfsql.models import Node
 from bfsql.models.quotation import excerpt
 from bfsql.rest.parameters import MAX_BATCH, PublishedSchema
 from bfsql.rest.response import JSON, Problem, Reply
-from bfsql.serving.access import IDENTITY, ROLE, subject_of
+from bfsql.serving.access import ROLE, subject_of
 from bfsql.tools.resolve import require
 from bfsql.tools.validate import argument_like
 
@@ -117,8 +117,7 @@ async def read_request(api: Api, route: ApiRoute, request: Request) -> ApiReques
         client=request.headers.get("user-agent"),
         subject=subject_of(request.scope),
         address=request.client.host if request.client else None,
-        role=request.scope.get(ROLE),
-        identity=request.scope.get(IDENTITY, ""),
+        **request.scope.get(ROLE, {}),
     )
     return ApiRequest(api, route, request.path_params, parameters, caller)
 

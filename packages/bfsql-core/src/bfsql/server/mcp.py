@@ -45,7 +45,6 @@ from bfsql.server.standard_streams import reserved_stdin, reserved_stdout
 from bfsql.server.stdio_transport import Lines
 from bfsql.server.subscriptions import ListChanges
 from bfsql.serving.access import (
-    IDENTITY,
     ROLE,
     require_known_names,
     require_token,
@@ -350,8 +349,7 @@ def _caller(ctx: _Context) -> Caller | None:
         subject=(token.subject or token.client_id or None) if token else None,
         session=ctx.request.headers.get(MCP_SESSION_ID_HEADER),
         address=ctx.request.client.host if ctx.request.client else None,
-        role=scope.get(ROLE),
-        identity=scope.get(IDENTITY, ""),
+        **scope.get(ROLE, {}),
     )
 
 

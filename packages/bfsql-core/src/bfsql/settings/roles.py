@@ -18,9 +18,6 @@ from bfsql.errors import ConfigurationError, ToolError
 
 M = TypeVar("M", bound=BaseModel)
 
-LONGEST_CLAIM = 255
-"""Most characters of a claim that settings name; OpenID Connect has no longer subjects."""
-
 _NAMED = re.compile(r'\{([^{}\s"]+)\}')
 
 
@@ -59,9 +56,10 @@ class Role(BaseModel):
         return own
 
     def identity(self, token: Any) -> str:
-        """Its own settings for a verified token, as JSON; empty if they name no claim.
+        """Its own settings with the claims of a token, as JSON; empty if they name none.
 
-        A claim that is missing or cannot be used is a `ToolError`.
+        Raises:
+            ToolError: A claim is missing, or is no text that can be used.
         """
         if not claims_in(self.settings):
             return ""
@@ -82,9 +80,7 @@ class Role(BaseModel):
         if not {"*", token.client_id if of_file else "*"}.isdisjoint(self.tokens):
             return True
         given = token.claims or {}
-        met = [
-            not {*some}.isdisjoint(_texts(_claim(given, key))) for key, some in self.claims.items()
-        ]
+        met = [{*some} & {*_texts(_claim(given, key))} for key, some in self.claims.items()]
         return not {*self.scopes}.isdisjoint(token.scopes) or (bool(met) and all(met))
 
 
@@ -121,21 +117,18 @@ def _filled(value: Any, claims: Mapping[str, Any]) -> Any:
 
 def _usable_claim(claims: Mapping[str, Any], name: str) -> str:
     value = _claim(claims, name)
-    if not isinstance(value, str) or not 0 < len(value) <= LONGEST_CLAIM or not value.isprintable():
-        raise ToolError(
-            f"Your role takes the claim {name} of your token, which has to be one text of at most "
-            f"{LONGEST_CLAIM} printable characters, and is not. Ask whoever issues the token.",
-            kind="refused",
-        )
-    return value
+    # No issuer has longer subjects (OpenID Connect Core, section 2).
+    if isinstance(value, str) and re.fullmatch(".{1,255}", value) and value.isprintable():
+        return value
+    why = f"Your role takes the claim {name} of your token, which has to be one text of at most 255"
+    text = f"{why} printable characters, and is not. Ask whoever issues the token."
+    raise ToolError(text, kind="refused")
 
 
 def _claim(claims: Mapping[str, Any], name: str) -> Any:
     """A claim by its name, or else by names that lead into objects; None without it."""
-    if name in claims:  # which may have dots of its own
-        return claims[name]
     value: Any = claims
-    for key in name.split("."):
+    for key in [name] if name in claims else name.split("."):
         value = value.get(key) if isinstance(value, Mapping) else None
     return value
 
