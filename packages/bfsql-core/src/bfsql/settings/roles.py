@@ -121,8 +121,7 @@ def _usable_claim(claims: Mapping[str, Any], name: str) -> str:
     if isinstance(value, str) and re.fullmatch(".{1,255}", value) and value.isprintable():
         return value
     why = f"Your role takes the claim {name} of your token, which has to be one text of at most 255"
-    text = f"{why} printable characters, and is not. Ask whoever issues the token."
-    raise ToolError(text, kind="refused")
+    raise ToolError(f"{why} printable characters, and is not. Ask its issuer.", kind="refused")
 
 
 def _claim(claims: Mapping[str, Any], name: str) -> Any:
