@@ -1,7 +1,7 @@
 """Roles: an answer is that of the graph without what the role may not see, over every store."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 from bfsql import Graph, Limits, open_graph
 from bfsql.abc import GraphDbInterface
 from bfsql.cli.configuration import choose, configure
+from bfsql.cli.configured import opened as opened_for
 from bfsql.errors import ConfigurationError, ToolError
 from bfsql.memory import MemoryBackend
 from bfsql.models import EdgeRecord, EvidenceRecord, GraphRecord, NodeRecord
 from bfsql.serving.tokens import TokenOwner
-from bfsql.settings.roles import Role, role_of, roles_of
+from bfsql.settings.roles import Role, for_caller, role_of, roles_of
 from bfsql.tools.graph_view import GraphView
 from bfsql.tools.role_graph import _OF_ONE, _OF_SEVERAL, RoleGraphDb
 from bfsql_sqlite import SqliteSettings, load_graph
@@ -233,7 +234,8 @@ async def test_a_new_method_of_a_store_shows_nothing_hidden() -> None:
     assert not methods - shown - answered - own
 
 
-TOKEN = TokenOwner("ann", None, ["read", "write"], {"groups": ["lab", 3, None], "team": "red"})
+CLAIMS = {"groups": ["lab", 3, None], "team": "red", "realm": {"roles": ["x"]}, "team.is": "blue"}
+TOKEN = TokenOwner("ann", None, ["read", "write"], CLAIMS)
 
 
 @case_table(
@@ -247,6 +249,9 @@ TOKEN = TokenOwner("ann", None, ["read", "write"], {"groups": ["lab", 3, None], 
         "by list": ({"claims": {"groups": ["lab"]}}, True),
         "by text": ({"claims": {"team": ["red", "blue"]}}, True),
         "a part of a text": ({"claims": {"team": ["re"]}}, False),
+        "a nested claim": ({"claims": {"realm.roles": ["x"]}}, True),
+        "a name with a dot": ({"claims": {"team.is": ["blue"]}}, True),
+        "no object to reach into": ({"claims": {"team.was": ["red"]}}, False),
         "a number": ({"claims": {"groups": ["3"]}}, False),
         "one of two claims": ({"claims": {"groups": ["lab"], "team": ["blue"]}}, False),
         "a missing claim": ({"claims": {"missing": ["lab"]}}, False),
@@ -288,6 +293,21 @@ def test_a_role_that_cannot_be_used_is_named(tmp_path: Path, table: str, named: 
     file.write_text('[roles.reader]\ngraphs = ["films"]\n')
     with pytest.raises(ConfigurationError, match=r"no tables \[graphs\.NAME\]"):
         configure(choose(config=file, environment={}))
+
+
+async def test_settings_of_a_role_have_the_claims_of_a_token(tmp_path: Path) -> None:
+    file, hostile = tmp_path / "bfsql.toml", 'ann","role":"x\\'
+    own = """role = "{kind}"\nclaims = "sub={sub},of=lab" """
+    file.write_text(f'[backend]\nname = "postgres"\n[roles.a]\n[roles.a.settings]\n{own}')
+    read = configure(choose(config=file, environment={}))
+    [role] = read.server.settings.roles
+    for kind in ("analyst", "none"):  # SET ROLE has the second word for the account itself
+        identity = role.identity(TokenOwner(claims={"sub": hostile, "kind": kind}))
+        with nullcontext() if kind == "analyst" else pytest.raises(ToolError, match="make no role"):
+            made: Any = for_caller(read.of_roles["a"], identity)
+            assert (made.role, made.claims) == ("analyst", {"sub": hostile, "of": "lab"})
+    with pytest.raises(ConfigurationError, match="only over HTTP"):
+        await opened_for(read.with_server(role="a")).__aenter__()
 
 
 async def test_ceilings_and_tools_of_a_role() -> None:

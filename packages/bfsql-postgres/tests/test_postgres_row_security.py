@@ -1,12 +1,23 @@
 """Under row security, a role's answers are those of a database that has only its rows."""
 
 import asyncio
+import json
 import random
+from contextlib import AsyncExitStack
+from functools import partial
 from types import SimpleNamespace
 
+import httpx2
 import pytest
 
+from bfsql.cli.configuration import choose, configure
+from bfsql.cli.configured import opened as opened_for
 from bfsql.errors import BfsqlError
+from bfsql.graph import open_graph
+from bfsql.rest.app import application
+from bfsql.serving.live import open_live
+from bfsql.serving.tokens import TokenOwner
+from bfsql.settings import ServeSettings
 from bfsql_postgres import PostgresSettings, load_graph, outline
 from bfsql_postgres.sql import identifier, literal
 from bfsql_test_support.answer_comparison import calls_of
@@ -19,6 +30,8 @@ CLAIMS = {"groups": ["lab's \\ own"], "sub": "ann"}
 CLAIMED = "current_setting('request.jwt.claims', true)::json #>> '{groups,0}' = 'lab''s \\ own'"
 TRIPLE = "subject_id || ':' || predicate || ':' || object_id"
 KEYS = {"entity": "entity_id", "relationship": TRIPLE, "bundle_evidence": "relationship_key"}
+KIND = '"an\'a\\lyst"'
+ANN, BOB, EVE = "ann'; RESET ROLE; --\\\" {kind}", "bob", 'eve","sub":"bob'
 both_ways = case_table("pooled", {"direct": False, "pooled": True})
 
 
@@ -26,19 +39,19 @@ both_ways = case_table("pooled", {"direct": False, "pooled": True})
 async def account(*, database, schema, opened, pgbouncer, load, small_records):
     """An account that may take a role and nothing else; the role sees `b`, `c` and their edge."""
     name = f"{database.name}_{schema}"  # its own: a pooler keeps connections of one that is gone
-    role = f'{name} "an\'a\\lyst"'
+    role = f"{name} {KIND}"
     to = f"TO {(own := identifier(role))}"
     await database.run(f"CREATE ROLE {name} LOGIN NOINHERIT", f"CREATE ROLE {own}")
     await database.run(f"GRANT {own} TO {name}", f"GRANT USAGE ON SCHEMA {schema} {to}")
 
-    async def guard(hidden, also="TRUE"):
+    async def guard(hidden, also="TRUE", policy="own"):
         """Show the role all rows but those of some nodes and edges, and others none."""
         others = f"<> ALL (ARRAY[{', '.join(map(literal, hidden))}]::text[]) AND {also}"
         for table, key in KEYS.items():
             await database.run(
                 f"GRANT SELECT ON {schema}.{table} {to}",
                 f"ALTER TABLE {schema}.{table} ENABLE ROW LEVEL SECURITY",
-                f"CREATE POLICY own ON {schema}.{table} {to} USING ({key} {others})",
+                f"CREATE POLICY {policy} ON {schema}.{table} {to} USING ({key} {others})",
             )
 
     async def open_it(*, pooled=False, **settings):
@@ -47,8 +60,16 @@ async def account(*, database, schema, opened, pgbouncer, load, small_records):
 
     await load(small_records)
     await guard(["a", "a:p:b"])
-    yield SimpleNamespace(guard=guard, open=open_it)
+    url = database.address(database.name, name)
+    yield SimpleNamespace(guard=guard, open=open_it, url=url, prefix=f"{name} ")
     await database.run(f"DROP OWNED BY {own}", f"DROP ROLE {own}, {name}")
+
+
+async def load_rest(database, schema, graph, hidden):
+    """Load what is left of a graph without some nodes and edges."""
+    rest = [r for r in graph.records if ":".join(r[1 : 2 + 2 * (r[0] != "node")]) not in hidden]
+    place = PostgresSettings(dsn=database.owner_url, schema_=schema)
+    await load_graph(place, [KINDS[kind](*own) for kind, *own in rest])
 
 
 @both_ways
@@ -64,9 +85,7 @@ async def test_a_role_has_the_answers_of_its_rows(
     assert await (await account.open()).entity_types() == []  # a load removes policies alone
     await account.guard(hidden, CLAIMED)
     async with database.schema() as alone:
-        rest = [r for r in graph.records if ":".join(r[1 : 2 + 2 * (r[0] != "node")]) not in hidden]
-        place = PostgresSettings(dsn=database.owner_url, schema_=alone)
-        await load_graph(place, [KINDS[kind](*own) for kind, *own in rest])
+        await load_rest(database, alone, graph, hidden)
         role, other = await account.open(pooled=pooled, claims=CLAIMS), await opened(schema=alone)
         async with counted(role, "", graph.limits) as one, counted(other, "", graph.limits) as two:
             for call in [("describe_schema", {}), *calls_of(graph)[:30]]:
@@ -102,3 +121,88 @@ async def test_a_role_that_cannot_be_taken_is_an_error(account, pooled):
         with pytest.raises(BfsqlError, match=told) as caught:
             await account.open(role=name, pooled=pooled)
         assert name == "none" or f'run: GRANT "{name}" TO "graphs_' in str(caught.value)
+
+
+LAB = {"groups": ["lab"]}
+TOKENS = {sub: {"realm": {**LAB, "sub": sub}, "kind": KIND} for sub in (ANN, BOB, EVE)}
+TOKENS |= {"another role": {"realm": {**LAB, "sub": BOB}, "kind": "x"}, "a file": None}
+REFUSED = {"none": LAB, "odd": {**LAB, "sub": "ann\u202e"}, "empty": {**LAB, "sub": ""}}
+REFUSED |= {"list": {**LAB, "sub": [ANN]}, "long": {**LAB, "sub": "a" * 256}}
+TOKENS |= {name: {"realm": realm, "kind": KIND} for name, realm in REFUSED.items()}
+FILE = """
+rest = true
+max_identities = 2
+[backend]
+name = "postgres"
+dsn = URL
+schema = SCHEMA
+role = OWN
+[roles.lab]
+tokens = ["a file"]
+claims = { "realm.groups" = ["lab"] }
+[roles.lab.settings]
+role = ROLE
+claims = { sub = "{realm.sub}" }
+"""
+
+
+class Tokens:
+    """Tokens that are numbers of the claims above."""
+
+    async def verify_token(self, token):
+        return TokenOwner(name := [*TOKENS][int(token)], claims=TOKENS[name])
+
+
+def asking(graph, settings):
+    """Asks a graph by the name of a token: the status and text of the reply."""
+    transport = httpx2.ASGITransport(application(graph, settings, Tokens()))
+
+    async def ask(name, tool="describe_schema", arguments=None):
+        headers = {"Authorization": f"Bearer {[*TOKENS].index(name)}"}
+        async with httpx2.AsyncClient(transport=transport, base_url="http://localhost") as web:
+            reply = await web.post(f"/tools/{tool}", json=arguments or {}, headers=headers)
+        return reply.status_code, reply.text
+
+    return ask
+
+
+@pytest.mark.parametrize("number", [0, 12])
+async def test_each_token_has_the_answers_of_its_rows(
+    *, database, schema, load, opened, account, tmp_path, number
+):
+    graph, draw, asks = drawn_graph(number), random.Random(number), {}
+    await load([KINDS[kind](*own) for kind, *own in graph.records])
+    values = {"URL": account.url, "SCHEMA": schema, "OWN": account.prefix + KIND}
+    text, file = FILE.replace("ROLE", json.dumps(account.prefix + "{kind}")), tmp_path / "b.toml"
+    for name, value in values.items():
+        text = text.replace(name, json.dumps(value))
+    file.write_text(text, encoding="utf-8")
+    configuration = configure(choose(config=file, environment={}))
+    settings = configuration.server.settings
+    async with AsyncExitStack() as stack:
+        for policy, name in (("of_ann", ANN), ("of_bob", BOB)):
+            hidden = {node for node in graph.nodes if draw.random() < 0.4}
+            hidden |= {":".join(e[:3]) for e in graph.edges if {e[0], e[2]} & hidden}
+            also = f"current_setting('request.jwt.claims', true)::json ->> 'sub' = {literal(name)}"
+            await account.guard(hidden, also, policy)
+            alone = await stack.enter_async_context(database.schema())
+            await load_rest(database, alone, graph, hidden)
+            store = await opened(schema=alone)
+            rest = open_graph(store, limits=settings.served_limits)
+            asks[name] = asking(await stack.enter_async_context(rest), ServeSettings(rest=True))
+        opens = partial(opened_for, configuration, served=True)
+        live = await stack.enter_async_context(open_live(opens, settings))
+        ask = asking(live, settings)
+        for call in [("describe_schema", {}), *calls_of(graph)[:20]]:
+            both = [ask(name, *call) for name in asks] + [own(n, *call) for n, own in asks.items()]
+            found = await asyncio.gather(*both)
+            assert found[:2] == found[2:], call
+        status, text = await ask(EVE)  # she takes the place of the one that was asked first
+        assert (status, json.loads(text)["entity_types"]) == (200, [])
+        known = live._opened.identities
+        assert [json.loads(one)["claims"]["sub"] for _, one in known] == [BOB, EVE]
+        for name in (*REFUSED, "a file"):
+            status, text = await ask(name)
+            assert (status, "the claim realm.sub" in text) == (403, True), name
+        status, text = await ask("another role")
+        assert (status >= 500, "incident" in text, len(known)) == (True, True, 1)

@@ -13,7 +13,7 @@ import inspect
 import logging
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -75,6 +75,7 @@ class Graph:
         graph_schema: The types, predicates and relations of the graph, as far as they are known.
         parts: Those that roles may see, by the names of the roles.
         role_graphs: Those that were opened for roles with settings of their own, by name.
+        open_identity: Opens that of a role and a `Caller.identity`; None where nothing can.
     """
 
     def __init__(
@@ -106,6 +107,7 @@ class Graph:
         self._skill: tuple[Outline | None, Skill] | None = None
         self.parts: dict[str, tuple[Role, Graph]] = {}
         self.role_graphs: dict[str, Graph] = {}
+        self.open_identity: Callable[[Role, str], AbstractAsyncContextManager[Graph]] | None = None
 
     def for_role(self, role: Role | None) -> Graph:
         """The part of the graph that a role may see, over the same cache; None for all of it."""

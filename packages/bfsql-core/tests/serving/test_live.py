@@ -6,11 +6,16 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import pytest
+
+from bfsql.call import Caller
+from bfsql.errors import ToolError
 from bfsql.graph import Graph, open_graph
 from bfsql.memory import MemoryBackend
 from bfsql.models import NodeRecord
 from bfsql.serving import live
 from bfsql.settings import ServeSettings
+from bfsql.settings.roles import Role
 
 
 class Store:
@@ -86,3 +91,42 @@ async def test_calls_wait_for_a_slow_store_once(monkeypatch):
         assert store.opening == 1
         store.may_open.set()
         await until(graph, "Type1")
+
+
+async def test_identities_are_bounded_and_a_graph_in_use_stays_open():
+    role = Role(name="own", settings={"claims": "{sub}"})
+    settings = ServeSettings(transport="http", max_identities=2, roles=(role,))
+    log: list[str] = []
+
+    @asynccontextmanager
+    async def identity(_: Role, own: str) -> AsyncIterator[Graph]:
+        log.append(f"opened {own}")
+        async with open_graph(MemoryBackend([NodeRecord("n", own)])) as graph:
+            yield graph
+        log.append(f"closed {own}")
+
+    @asynccontextmanager
+    async def factory() -> AsyncIterator[Graph]:
+        async with Store().open() as graph:
+            graph.open_identity = identity
+            yield graph
+
+    async def ask(served: live.LiveGraph, own: str) -> str:
+        async with served.call(caller=Caller(role="own", identity=own)) as graph:
+            [name] = (await graph.describe_schema()).content["entity_types"]
+            await asyncio.sleep(0)
+            return str(name)
+
+    async with live.open_live(factory, settings) as served:
+        with pytest.raises(ToolError, match="takes claims"):
+            await ask(served, "")
+        assert await asyncio.gather(*(ask(served, one) for one in "ABBAAB")) == [*"ABBAAB"]
+        assert log == ["opened A", "opened B"]
+        async with served.graph(Caller(role="own", identity="A")):
+            assert [await ask(served, one) for one in "CBC"] == [*"CBC"]
+            async with served.graph(Caller(role="own", identity="C")):
+                with pytest.raises(ToolError, match="Too many identities"):
+                    await ask(served, "D")
+        assert "closed A" not in log
+    assert [one for one in log if "opened" in one] == [f"opened {one}" for one in "ABCBC"]
+    assert sorted(one for one in log if "closed" in one) == [f"closed {one}" for one in "ABBCC"]

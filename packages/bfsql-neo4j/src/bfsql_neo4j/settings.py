@@ -23,6 +23,7 @@ class Neo4jSettings(EmbeddingSettings):
         "schema_timeout",
         credentials={"password": "uri ca_file"},
     )
+    of_caller = frozenset({"impersonate"})
 
     uri: Annotated[str, Env("NEO4J_URI")] = "bolt://localhost:7687"
     """The server: bolt:// for a single server, neo4j:// for a cluster, +s for TLS."""

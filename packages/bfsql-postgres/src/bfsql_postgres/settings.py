@@ -297,6 +297,7 @@ class PostgresSettings(EmbeddingSettings):
         credentials={"dsn": "", "PGPASSWORD": "dsn", "PGSERVICE": "dsn"},
         checks={"dsn": _names_no_file},
     )
+    of_caller = frozenset({"role", "claims"})
 
     dsn: Annotated[SecretStr | None, Env("DATABASE_URL")] = None
     """The database: postgresql://user:password@host:port/name. If not set, the variables PGHOST,

@@ -32,7 +32,7 @@ from bfsql.settings import (
 from bfsql.settings.file import OF_GRAPH, checked_graphs
 from bfsql.settings.model import options_of_one
 from bfsql.settings.resolve import excess, leaks, unused_variables
-from bfsql.settings.roles import Role
+from bfsql.settings.roles import Role, claims_in
 
 log = logging.getLogger("bfsql")
 
@@ -267,8 +267,8 @@ def configure(
         return configure(choice, server=server, backend=backend, reserved=reserved)
     if file.roles:
         check_roles(file.roles, file.graphs)
-    of_roles = {}
-    for role in () if choice.several else file.roles:
+    of_roles, roles = {}, list(file.roles)
+    for at, role in enumerate(() if choice.several else file.roles):
         if own := role.of_backend(file.graph):
             # Neither variables nor options take precedence over them.
             names = [key.replace("-", "_") for key in own]
@@ -280,10 +280,15 @@ def configure(
                 known=[replace(o, environment=()) if o.key in own_keys else o for o in known],
                 place=f"[roles.{role.name}.settings] of {file.place}",
             ).settings
+        texts = {
+            name: getattr(of_roles.get(role.name), name, "") for name in sorted(model.of_caller)
+        }
+        named = {name: text for name, text in texts.items() if claims_in(text)}
+        roles[at] = role.model_copy(update={"settings": named})
     for name, why in choice.unused_variables().items():
         if name.startswith(choice.variables):
             log.warning("%s is ignored: %s", name, why)
-    return Configuration(choice, of_server, of_backend, of_roles).with_server(roles=file.roles)
+    return Configuration(choice, of_server, of_backend, of_roles).with_server(roles=tuple(roles))
 
 
 def check_roles(roles: Sequence[Role], graphs: Mapping[str, Any]) -> None:

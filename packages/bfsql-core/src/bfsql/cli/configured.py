@@ -41,7 +41,7 @@ from bfsql.plugins import backend_of
 from bfsql.plugins.registry import open_backend
 from bfsql.settings import Kind, Option
 from bfsql.settings.resolve import secret_in
-from bfsql.settings.roles import Role, role_named
+from bfsql.settings.roles import Role, claims_in, for_caller, role_named
 
 if TYPE_CHECKING:
     from bfsql.abc import GraphDbInterface
@@ -432,17 +432,25 @@ async def opened(
     chosen, of_roles = role_named(settings.roles, settings.role), configuration.of_roles
     callers = settings.roles if served and settings.serves_http else ()
     own = [one for one in callers if one.name in of_roles]
+    records = settings.cache_records // (1 + len(own))
+    if chosen and (named := claims_in(chosen.settings)):
+        raise ConfigurationError(
+            f"The role {chosen.name} takes {', '.join(named)} of a caller's token, which there is "
+            "only over HTTP. Ask a server with one, or leave out the role and give its settings."
+        )
 
     def open_for(
-        role: Role | None, account: MemoryAccount | None
+        role: Role | None, account: MemoryAccount | None, identity: str = ""
     ) -> AbstractAsyncContextManager[Graph]:
         of_backend = of_roles.get(role.name if role else "", configuration.backend.settings)
+        if identity and backend is None:
+            of_backend = for_caller(of_backend, identity)
         return open_graph(
             backend or (lambda: open_backend(choice.backend, choice.plugin, of_backend)),
             title=settings.title,
             graph_description=settings.graph_description,
             limits=replace(limits, account=account),
-            cache_records=settings.cache_records // (1 + len(own)),
+            cache_records=records // settings.max_identities if identity else records,
             cache_ttl=settings.cache_lifetime,
             max_pause=settings.max_pause if served and backend is None else None,
             require_read_only=settings.require_read_only if served else None,
@@ -452,7 +460,8 @@ async def opened(
 
     async with AsyncExitStack() as stack:
         graph = await stack.enter_async_context(open_for(chosen, memory))
-        for role in own:
+        graph.open_identity = lambda role, identity: open_for(role, graph.memory, identity)
+        for role in (one for one in own if not claims_in(one.settings)):
             opening = open_for(role, graph.memory)
             graph.role_graphs[role.name] = await stack.enter_async_context(opening)
         yield graph

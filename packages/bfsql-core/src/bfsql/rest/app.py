@@ -175,7 +175,7 @@ class _Endpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
         try:
-            async with self._live.graph(Caller(role=scope.get(ROLE))) as graph:
+            async with self._live.graph(Caller(**scope.get(ROLE, {}))) as graph:
                 if graph.limits.tools is not None and self._route.handler is not tool:
                     raise ToolError("Your role may only call tools.", kind="refused")
                 read = await read_request(self._api(graph), self._route, request)

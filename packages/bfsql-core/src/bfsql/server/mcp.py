@@ -349,7 +349,7 @@ def _caller(ctx: _Context) -> Caller | None:
         subject=(token.subject or token.client_id or None) if token else None,
         session=ctx.request.headers.get(MCP_SESSION_ID_HEADER),
         address=ctx.request.client.host if ctx.request.client else None,
-        role=scope.get(ROLE),
+        **scope.get(ROLE, {}),
     )
 
 

@@ -15,7 +15,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
-from bfsql.errors import ConfigurationError
+from bfsql.errors import ConfigurationError, ToolError
 from bfsql.serving.address import is_loopback
 from bfsql.serving.requests import header_values
 from bfsql.serving.tokens import KnownTokens, TokenVerifier, VerifiedToken
@@ -43,7 +43,7 @@ PAGES = ("/", "/docs")
 
 _VERIFIED = "bfsql.token"
 ROLE = "bfsql.role"
-"""Key of a scope: the name of the caller's role; None if there are no roles."""
+"""Key of a scope: `role` and `identity` of its `Caller`, if tokens are required."""
 GRAPH = "bfsql.graph"
 """Key of a scope: the name of the graph of several that a request is for."""
 RESOURCE = "bfsql.resource"
@@ -129,7 +129,7 @@ def require_token(
     The result is stored in the request's scope, see `verified_token`; the token itself is neither
     stored nor logged. A token of an OAuth issuer has to be for the URL of the graph, at `path` or
     at the scope's; anyone may read the metadata of that URL. If there are `roles`, a request whose
-    token has none, or one without the graph, gets 403.
+    token has none, or one without the graph, or no claim that settings of the role name, gets 403.
     """
     from starlette.responses import JSONResponse
 
@@ -148,7 +148,12 @@ def require_token(
         error = resource.error(known) if known else "invalid_token" if token else ""
         role = role_of(roles(), known)
         if known and not error and usable_graphs([scope.get(GRAPH, "")], role, roles()):
-            await app({**scope, _VERIFIED: known, ROLE: role and role.name}, receive, send)
+            try:
+                own = {"role": role.name, "identity": role.identity(known)} if role else {}
+            except ToolError as lacking:
+                await refusal(HTTPStatus.FORBIDDEN, str(lacking))(scope, receive, send)
+                return
+            await app({**scope, _VERIFIED: known, ROLE: own}, receive, send)
             return
         why = "The token of this request does not allow this graph. GET /graphs lists others."
         status = HTTPStatus.FORBIDDEN

@@ -13,10 +13,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Hashable, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Hashable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack, asynccontextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from bfsql import call
 from bfsql.call import Caller
@@ -27,7 +27,9 @@ from bfsql.serving.admission import Admission
 from bfsql.serving.calls import Calls
 from bfsql.serving.logs import log_to_stderr
 from bfsql.settings import ServeSettings
+from bfsql.settings.roles import Role, claims_in
 from bfsql.settings.server import AT_START
+from bfsql.tools.operations import translate_errors
 from bfsql.tools.role_graph import unknown_names
 
 if TYPE_CHECKING:
@@ -54,6 +56,8 @@ LiveGraphs: TypeAlias = "Mapping[str, LiveGraph]"
 _STALE = "The store has changed, but its graph cannot be opened; the previous one is still served."
 _CLOSED = "The graph cannot be opened, which is tried again when it is asked."
 
+_ALL_IN_USE = "Too many identities have calls under way. Make this call again in some seconds."
+
 FOLLOW_SECONDS = 5.0
 """Seconds after a change during which calls wait for the new graph, and a server for several graphs
 at its start; after that, the previous graph answers them."""
@@ -77,6 +81,8 @@ class _OpenGraph:
     end: asyncio.Event
     holder: asyncio.Task[None] | None = None
     users: int = 0
+    identities: dict[tuple[str, str], asyncio.Task[_OpenGraph]] = field(default_factory=dict)
+    """Those that were opened for roles and identities of callers, the last used at the end."""
 
 
 class LiveGraph:
@@ -173,24 +179,68 @@ class LiveGraph:
 
         If it cannot be opened, it is the previous one.
         """
+        await self._follow()
         of = {one.name: one for one in self.settings.roles} if caller else {}
         if caller and of and caller.role not in of:
             raise ToolError("The token of this request has no role here.", kind="refused")
-        await self._follow()
         opened = self._opened
         opened.users += 1
         try:
-            yield opened.graph.for_role(of.get(caller.role or "") if caller else None)
+            role = of.get(caller.role or "") if caller else None
+            if caller is None or role is None or not claims_in(role.settings):
+                yield opened.graph.for_role(role)
+            else:
+                async with self._of_identity(opened, role, caller.identity) as graph:
+                    yield graph
         finally:
             opened.users -= 1
             self._close_unused(opened)
 
+    @asynccontextmanager
+    async def _of_identity(
+        self, opened: _OpenGraph, role: Role, identity: str
+    ) -> AsyncIterator[Graph]:
+        """The graph of an identity, at most `max_identities` of which are open."""
+        known, key, opens = opened.identities, (role.name, identity), opened.graph.open_identity
+        if not identity or opens is None:
+            raise ToolError("The role of this request takes claims of a token.", kind="refused")
+        if key not in known:
+            if len(known) >= self.settings.max_identities:
+                idle = (one for one, own in known.items() if own.done() and not own.result().users)
+                if (oldest := next(idle, None)) is None:
+                    raise ToolError(_ALL_IN_USE, kind="busy")
+                self._begin(_closed(known.pop(oldest).result()), self._closing)
+
+            async def opening() -> _OpenGraph:
+                try:
+                    return await _opened(lambda: opens(role, identity))
+                except BaseException:
+                    del known[key]  # the next call tries again
+                    raise
+
+            loop, outside = asyncio.get_running_loop(), call.outside(self.name)
+            known[key] = loop.create_task(opening(), context=outside)
+        known[key] = task = known.pop(key)
+        with translate_errors(opened.graph.limits, "Opening the graph"):
+            async with asyncio.timeout(opened.graph.limits.deadline):
+                own = await asyncio.shield(task)
+        if known.get(key) is not task:  # closed before its first call began
+            raise ToolError(_ALL_IN_USE, kind="busy")
+        own.users += 1
+        try:
+            yield own.graph
+        finally:
+            own.users -= 1
+
     def reload(self, factory: GraphFactory, settings: ServeSettings) -> None:
         """Reopen the graph with other settings in the background; calls go on meanwhile."""
-        reloading = self._reload(factory, settings)
-        task = asyncio.get_running_loop().create_task(reloading, context=call.outside(self.name))
-        self._reloading.add(task)
-        task.add_done_callback(self._reloading.discard)
+        self._begin(self._reload(factory, settings), self._reloading)
+
+    def _begin(self, work: Coroutine[Any, Any, None], tasks: set[asyncio.Task[None]]) -> None:
+        """Begin work outside of any call, which is among some tasks until it ends."""
+        task = asyncio.get_running_loop().create_task(work, context=call.outside(self.name))
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
 
     async def _reload(self, factory: GraphFactory, settings: ServeSettings) -> None:
         try:
@@ -267,11 +317,7 @@ class LiveGraph:
 
     def _close_unused(self, opened: _OpenGraph) -> None:
         if opened is not self._opened and not opened.users:
-            closing = asyncio.get_running_loop().create_task(
-                _closed(opened), context=call.outside()
-            )
-            self._closing.add(closing)
-            closing.add_done_callback(self._closing.discard)
+            self._begin(_closed(opened), self._closing)
 
     async def _end(self) -> None:
         opening = [*self._reloading, *([self._following] if self._following else [])]
@@ -349,6 +395,10 @@ async def _opened(factory: GraphFactory) -> _OpenGraph:
 
 
 async def _close(opened: _OpenGraph) -> None:
+    for opening in opened.identities.values():
+        opening.cancel()  # does nothing if it has ended
+    own = await asyncio.gather(*opened.identities.values(), return_exceptions=True)
+    await asyncio.gather(*(_closed(one) for one in own if isinstance(one, _OpenGraph)))
     opened.end.set()
     if opened.holder is not None:
         await opened.holder

@@ -60,6 +60,8 @@ class BackendSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
     found_file: ClassVar[FoundFile] = FoundFile("valid_from valid_until until_included")
     """What a configuration file may set that nobody named, beside these."""
+    of_caller: ClassVar[frozenset[str]] = frozenset()
+    """Fields that, in a role's settings, may name claims of the caller's token in braces."""
     file_options: ClassVar[Mapping[str, str]] = {}
     """Fields that say how files are read, with the fields of `SourceOptions` that they are."""
 

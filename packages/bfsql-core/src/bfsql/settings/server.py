@@ -114,6 +114,8 @@ class ServeSettings(BaseModel):
     """Maximum number of sessions, over HTTP; beyond it, the session that has been idle longest is
     replaced.
     """
+    max_identities: int = Field(default=32, ge=1)
+    """Maximum number of graphs that are open for claims of callers; the last used ones are."""
     session_timeout: float = Field(default=1_800.0, gt=0)
     """Seconds for which an idle session is kept, over HTTP."""
     max_connections: int | None = Field(default=None, ge=1)
