@@ -121,7 +121,7 @@ def key_texts(
 
 def column_texts(
     columns: Mapping[str, Sequence[Any]], keys: Sequence[str], count: int
-) -> list[tuple[str | tuple[str, ...] | None, ...] | None]:
+) -> Sequence[tuple[str | tuple[str, ...] | None, ...] | None]:
     """`key_texts` of each of `count` rows; short texts, as most dates are, in much less time.
 
     Args:
