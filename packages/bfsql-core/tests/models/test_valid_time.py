@@ -4,6 +4,7 @@ from itertools import product
 
 import pytest
 
+from bfsql.models.comparison import column_texts, key_texts
 from bfsql.models.valid_time import TimeJudge, TimeKeys, proposed_time_keys
 
 VALUES = [
@@ -44,3 +45,12 @@ def test_two_properties_are_read_as_the_first_of_several(included):
             reading = short.reading("p", known)
             assert reading == long.reading("p", known), known
             assert short.verdict(reading) == long.verdict(reading)
+
+
+@pytest.mark.parametrize("odd", ["2020", "", None, 5, ["2020", "2021"], "x" * 100, "x" * 101, {}])
+def test_texts_by_column_are_those_by_row(odd):
+    rows = [{"from": "1999", "until": odd}, {"from": odd}, {}, {"until": "2001", "other": 1}]
+    columns = {key: [row.get(key) for row in rows] for key in ("from", "until", "other")}
+    keys = ("until", "from", "absent")
+    assert [*column_texts(columns, keys, len(rows))] == [key_texts(row, keys) for row in rows]
+    assert [*column_texts({"from": []}, keys, 0)] == []

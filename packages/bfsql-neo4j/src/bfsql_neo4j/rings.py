@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from functools import partial
 from itertools import chain, count, repeat
 from operator import add
+from types import NoneType
 from typing import Any
 
 from bfsql import call, workers
-from bfsql.models.comparison import key_texts
+from bfsql.models.comparison import column_texts, key_texts
 from bfsql.models.json_properties import stored_names
 from bfsql.models.parts import TypedTriple
 from bfsql.models.records import EdgeDirection, Omission
@@ -86,7 +87,7 @@ async def ring_batches(
                     else:
                         own = _edges(entity_id, types[tuple(labels)], ends[:4], schema, types)
                         values = chain(*ends[4:]) if names else repeat([], len(own))
-                        rows += map(add, own, map(texts, values)) if keys else own
+                        rows += map(add, own, texts(list(values))) if keys else own
                 if len(rows) > workers.SMALL:
                     yield rows
                     rows = []
@@ -123,8 +124,19 @@ async def report_shared_id(reader: Reader, schema: GraphSchema, entity_id: str) 
     call.omitted(Omission(entity_id, reason=f"{SHARED_ID}: their element ids are {both}"))
 
 
-def _texts(keys: Sequence[str], names: Sequence[str], values: list[Any] | None) -> tuple[Any]:
-    """The end of a row, from the values of some properties."""
+def _texts(
+    keys: Sequence[str], names: Sequence[str], values: Sequence[list[Any] | None]
+) -> Iterator[tuple[Any]]:
+    """The ends of rows, from the values of some properties of each; None for a long one."""
+    kinds = set(map(type, chain.from_iterable(one or (one,) for one in values)))
+    if names and None not in values and kinds <= {str, NoneType} and set(names) <= set(keys):
+        columns = dict(zip(names, zip(*values, strict=True), strict=bool(values)))
+        return zip(column_texts(columns, keys, len(values)), strict=True)
+    return (_text(keys, names, one) for one in values)
+
+
+def _text(keys: Sequence[str], names: Sequence[str], values: list[Any] | None) -> tuple[Any]:
+    """The end of a row whose values may be of any type, or keys of their own."""
     found = zip(names, values or (), strict=False)
     known = {name: from_driver(value) for name, value in found if value is not None}
     is_plain = values is not None and known.keys() <= set(keys) and all(map(is_readable, values))

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from bfsql import call, workers
 from bfsql.abc import chunks
 from bfsql.memory_account import COPIES
-from bfsql.models.comparison import key_texts
+from bfsql.models.comparison import column_texts, key_texts
 from bfsql.models.merge import (
     EdgeMerge,
     evidence_items,
@@ -51,8 +51,14 @@ def with_texts(
 ) -> list[tuple[Any, ...]]:
     """Rows of a ring with `key_texts` in place of values; None if one is large."""
     start = len(rows[0]) - sum(map(len, fields)) if rows else 0
-    items = items_of(rows, queries.Rows("", fields, start))
-    texts = (key_texts(item, keys) for item in items)
+    own = fields[0] if len(fields) == 1 else ()
+    names = [one.key for one in own if one.role == "own" and one.convert is None]
+    if own and len(set(names)) == len(own):
+        columns = dict(zip(names, list(zip(*rows, strict=True))[start:], strict=bool(rows)))
+        texts = column_texts(columns, keys, len(rows))
+    else:
+        items = items_of(rows, queries.Rows("", fields, start))
+        texts = [key_texts(item, keys) for item in items]
     ends = (one if row[start - 2] is None else None for row, one in zip(rows, texts, strict=True))
     return [(*row[: start - 2], one) for row, one in zip(rows, ends, strict=True)]
 
