@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from threading import Lock
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 from bfsql import call
 
@@ -167,8 +168,15 @@ run = _workers.run
 """Run heavy work of the current call in one of the threads of this process; see `Workers.run`."""
 
 
+_turns: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
+"""Of each event loop, the turn to work on it."""
+
+
 async def off_loop(size: int, work: Callable[[], T]) -> T:
     """Run work of the current call, in a thread if it is heavy, so that the loop is not blocked.
+
+    Other work of more than `SMALL` items runs on the loop, one piece in each of its turns: a small
+    call waits for one piece of the others, and not for one of each of them.
 
     Args:
         size: Number of nodes and edges to work on.
@@ -180,7 +188,10 @@ async def off_loop(size: int, work: Callable[[], T]) -> T:
     """
     if size <= SMALL:
         return work()
-    if not is_heavy(size):
-        return light(call.current_usage(), work)
     async with call.time_limit(extra=LATE_SECONDS):
-        return await run(work, size)
+        if is_heavy(size):
+            return await run(work, size)
+        turn = _turns.setdefault(asyncio.get_running_loop(), asyncio.Lock())
+        async with turn:
+            await asyncio.sleep(0)
+            return light(call.current_usage(), work)
