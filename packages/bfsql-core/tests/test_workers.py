@@ -1,6 +1,7 @@
 """Heavy work in threads: its order among clients and calls, its outcome, and its end."""
 
 import asyncio
+import gc
 import threading
 import time
 from contextvars import ContextVar
@@ -8,7 +9,7 @@ from typing import Self
 
 import pytest
 
-from bfsql import call
+from bfsql import call, workers
 from bfsql.call import Caller
 from bfsql.workers import LARGE, SMALL, Workers, cores, is_heavy, light, off_loop
 
@@ -142,3 +143,34 @@ async def test_the_service_of_many_clients_takes_no_memory(monkeypatch):
 
 def test_the_number_of_cores_is_that_of_the_process():
     assert cores() >= 1
+
+
+async def test_a_small_call_waits_for_one_piece_of_all_medium_work():
+    order: list[str] = []
+
+    async def medium() -> None:
+        for _ in range(3):
+            await workers.off_loop(workers.SMALL + 1, lambda: order.append("piece"))
+
+    async def small() -> None:
+        for _ in range(workers.STEPS):
+            await asyncio.sleep(0)
+        order.append("small")
+
+    others = [asyncio.create_task(medium()) for _ in range(8)]
+    for _ in range(3):
+        await asyncio.sleep(0)
+        order.clear()
+        await small()
+        assert order.index("small") <= 1
+    await asyncio.gather(*others)
+
+
+def test_an_event_loop_that_has_ended_is_not_kept():
+    async def medium() -> None:
+        work = (workers.off_loop(workers.SMALL + 1, list) for _ in range(3))
+        await asyncio.gather(*work)
+
+    asyncio.run(medium())
+    gc.collect()
+    assert not any(loop.is_closed() for loop in workers._turns)

@@ -24,6 +24,8 @@ from threading import Lock
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
+import anyio
+
 from bfsql import call
 
 T = TypeVar("T")
@@ -36,6 +38,8 @@ need five.
 """
 SMALL = 1_000
 """Number of edges or nodes up to which work is never heavy, and not counted: it takes 1 ms."""
+STEPS = 10
+"""Turns of the loop between two pieces of work on it, in which a small call is mostly done."""
 LATE_SECONDS = 0.4
 """Time after the deadline for work in a thread, such as writing what was read before it."""
 _SECONDS_AN_ITEM = 1e-6
@@ -168,15 +172,15 @@ run = _workers.run
 """Run heavy work of the current call in one of the threads of this process; see `Workers.run`."""
 
 
-_turns: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
-"""Of each event loop, the turn to work on it."""
+_turns: WeakKeyDictionary[asyncio.AbstractEventLoop, anyio.Lock] = WeakKeyDictionary()
+"""Of each event loop, the turn to work on it. Locks of asyncio keep the loops that made them."""
 
 
 async def off_loop(size: int, work: Callable[[], T]) -> T:
     """Run work of the current call, in a thread if it is heavy, so that the loop is not blocked.
 
-    Other work of more than `SMALL` items runs on the loop, one piece in each of its turns: a small
-    call waits for one piece of the others, and not for one of each of them.
+    Other work of more than `SMALL` items runs on the loop, one piece in `STEPS` of its turns: a
+    small call waits for one piece of the others, and not for one of each of them.
 
     Args:
         size: Number of nodes and edges to work on.
@@ -188,10 +192,10 @@ async def off_loop(size: int, work: Callable[[], T]) -> T:
     """
     if size <= SMALL:
         return work()
-    async with call.time_limit(extra=LATE_SECONDS):
-        if is_heavy(size):
+    if is_heavy(size):
+        async with call.time_limit(extra=LATE_SECONDS):
             return await run(work, size)
-        turn = _turns.setdefault(asyncio.get_running_loop(), asyncio.Lock())
-        async with turn:
+    async with _turns.setdefault(asyncio.get_running_loop(), anyio.Lock()):
+        for _ in range(STEPS):
             await asyncio.sleep(0)
-            return light(call.current_usage(), work)
+        return light(call.current_usage(), work)

@@ -83,10 +83,14 @@ class _Generation(Generic[K]):
 
     def move(self, keys: Collection[K], other: _Generation[K]) -> None:
         """Move these answers to another generation, with their expiry and omissions."""
-        own: list[dict[K, Any]] = [self.values, self.expiry, self.omissions]
-        for part, to in zip(own, (other.values, other.expiry, other.omissions), strict=True):
-            if part:
-                to.update((key, part.pop(key)) for key in keys if key in part)
+        _move(keys, self.values, other.values)
+        _move(keys, self.expiry, other.expiry)
+        _move(keys, self.omissions, other.omissions)
+
+
+def _move(keys: Collection[K], part: dict[K, Any], other: dict[K, Any]) -> None:
+    if part:
+        other.update((key, part.pop(key)) for key in keys if key in part)
 
 
 class GenerationalCache(Generic[K]):
