@@ -21,6 +21,7 @@ from bfsql import call
 from bfsql.arrays import LongArray
 from bfsql.integers import BoolArray
 from bfsql.models.comparison import (
+    LEAST_FLOAT,
     Literal,
     Moment,
     compared,
@@ -39,8 +40,6 @@ _LARGEST = 2.0**63
 """Whole numbers below it are exact."""
 _SHORT = 2**53
 """Doubles below it hold whole numbers exactly."""
-_SHOWN_WHOLE = 1e16
-"""Whole doubles below it are shown as whole numbers."""
 _DIGITS = 15
 """Significant digits of doubles."""
 _POWERS = np.array([float(10**power) for power in range(23)])
@@ -100,7 +99,7 @@ class Operand(NamedTuple):
         """Each as an int or a float, None where there is none; a date is no value by itself."""
         shown = self.rounded()
         doubles = np.where(shown.is_date, np.nan, shown.doubles)
-        is_whole = (doubles == np.floor(doubles)) & (np.abs(doubles) < _SHOWN_WHOLE)
+        is_whole = (doubles == np.floor(doubles)) & (np.abs(doubles) < LEAST_FLOAT)
         short = np.where(is_whole, doubles, 0).astype(np.int64)
         wholes = np.where(shown.is_whole, shown.wholes, short).tolist()
         kinds = np.where(np.isnan(doubles), 0, np.where(shown.is_whole | is_whole, 1, 2)).tolist()

@@ -43,10 +43,8 @@ _UNORDERED = re.compile(
 """Dates that are not ISO, and numbers with separators, a currency or a unit."""
 _SHORT = 40
 """Maximum length of such a text."""
-_SHORT_VALUE = 100
-"""Maximum length of texts that need no look at each row: a few of them are far below its bound."""
-_WHOLE = 1e16
-"""Below it a whole float is shown as an int."""
+LEAST_FLOAT = 1e16
+"""A whole float below it is shown as an int."""
 MOST_DIGITS = 400
 """Maximum characters of a number; longer ones are text."""
 _DAY = 3
@@ -122,7 +120,7 @@ def key_texts(
 def column_texts(
     columns: Mapping[str, Sequence[Any]], keys: Sequence[str], count: int
 ) -> Sequence[tuple[str | tuple[str, ...] | None, ...] | None]:
-    """`key_texts` of each of `count` rows; short texts, as most dates are, in much less time.
+    """`key_texts` of each of `count` rows; in much less time if they are short, as dates are.
 
     Args:
         columns: The values of the rows, by key.
@@ -132,7 +130,7 @@ def column_texts(
     rows = list(zip(*(columns.get(key) or [None] * count for key in keys), strict=True))
     for column in columns.values():
         if not {str, NoneType}.issuperset(map(type, column)) or any(
-            len(text) > _SHORT_VALUE for text in column if text
+            len(text) > _SHORT for text in column if text
         ):
             return [key_texts(dict(zip(keys, row, strict=True)), keys) for row in rows]
     return rows
@@ -210,7 +208,7 @@ def number_of(value: Scalar) -> Number | None:
     if isinstance(number, float):
         if isinstance(value, str) and abs(Decimal(value.strip()).adjusted()) <= MOST_DIGITS:
             decimal = Decimal(value.strip())
-        if number.is_integer() and abs(number) < _WHOLE:
+        if number.is_integer() and abs(number) < LEAST_FLOAT:
             number = int(number)
     return Number(number, decimal or Decimal(0))
 
