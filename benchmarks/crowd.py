@@ -138,12 +138,13 @@ def _processor(pid: int) -> float:
 
 async def _as_many_as_possible(url: str, seconds: float, questions: Sequence[Any]) -> int:
     """Make calls without a pause, each connection one after the other; return how many."""
-    host, port = url.split("/")[2].split(":")
+    _, _, authority, path = url.split("/", 3)
+    host, port = authority.split(":")
     requests = []
     for arguments in questions:
         body, headers = tool_call("bfs_query", arguments, "benchmark")
         lines = [f"{name}: {value}" for name, value in headers.items()]
-        head = ["POST /mcp HTTP/1.1", f"Host: {host}:{port}", f"Content-Length: {len(body)}"]
+        head = [f"POST /{path} HTTP/1.1", f"Host: {authority}", f"Content-Length: {len(body)}"]
         requests.append("\r\n".join([*head, *lines, "", body]).encode())
     end, made = time.perf_counter() + seconds, 0
 

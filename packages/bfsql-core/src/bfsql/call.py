@@ -154,8 +154,6 @@ class Caller:
     """The host that the connection comes from, without the port."""
     role: str | None = None
     """The name of its role, where there are roles and one was found."""
-    identity: str = field(default="", repr=False)
-    """The settings of the store for its token, as JSON, where those of its role name claims."""
 
     @property
     def key(self) -> str:

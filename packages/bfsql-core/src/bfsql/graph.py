@@ -75,7 +75,7 @@ class Graph:
         graph_schema: The types, predicates and relations of the graph, as far as they are known.
         parts: Those that roles may see, by the names of the roles.
         role_graphs: Those that were opened for roles with settings of their own, by name.
-        open_identity: Opens that of a role and a `Caller.identity`; None where nothing can.
+        open_identity: Opens that of a role and a `Role.identity`; None where nothing can.
     """
 
     def __init__(

@@ -112,7 +112,7 @@ async def test_identities_are_bounded_and_a_graph_in_use_stays_open():
             yield graph
 
     async def ask(served: live.LiveGraph, own: str) -> str:
-        async with served.call(caller=Caller(role="own", identity=own)) as graph:
+        async with served.call(caller=Caller(role="own"), identity=own) as graph:
             [name] = (await graph.describe_schema()).content["entity_types"]
             await asyncio.sleep(0)
             return str(name)
@@ -122,9 +122,9 @@ async def test_identities_are_bounded_and_a_graph_in_use_stays_open():
             await ask(served, "")
         assert await asyncio.gather(*(ask(served, one) for one in "ABBAAB")) == [*"ABBAAB"]
         assert log == ["opened A", "opened B"]
-        async with served.graph(Caller(role="own", identity="A")):
+        async with served.graph(Caller(role="own"), "A"):
             assert [await ask(served, one) for one in "CBC"] == [*"CBC"]
-            async with served.graph(Caller(role="own", identity="C")):
+            async with served.graph(Caller(role="own"), "C"):
                 with pytest.raises(ToolError, match="Too many identities"):
                     await ask(served, "D")
         assert "closed A" not in log

@@ -4,7 +4,7 @@ import sys
 from contextlib import suppress
 
 import pytest
-from hypothesis import given, note, settings
+from hypothesis import example, given, note, settings
 from hypothesis import strategies as st
 
 from bfsql.errors import ToolError
@@ -164,6 +164,7 @@ def expressible(one):
 
 @settings(max_examples=200)
 @given(ENDS, st.lists(RELATIONS, max_size=1))
+@example(Pattern(None, (PropertyCondition("year", "<=", ("1<a",)),)), [])
 def test_a_pattern_is_read_back(pattern, relations):
     conditions = [
         *pattern.conditions,

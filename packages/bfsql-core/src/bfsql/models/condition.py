@@ -55,6 +55,7 @@ _KEY_LETTERS = re.compile(
 _LONE_KEY_LETTERS = re.compile(rf"\s|{_KEY_LETTERS.pattern}", re.IGNORECASE)
 _VALUE_LETTERS = re.compile(
     r"(?is)[\[\]|{}*]|^[=<>~]|\s(and|or)\s|&&|\A(?>.*?(?:,|\band\b)).*[=!<>~]|[=<>~|(,:]\s*[\"'`]"
+    r"|(?<!-)[<>]=?\s*[^\W\d]"
 )
 
 

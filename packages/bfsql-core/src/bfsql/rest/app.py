@@ -33,7 +33,7 @@ from bfsql.rest.handlers import tool
 from bfsql.rest.request import Api, ApiRequest, ApiRoute, read_request
 from bfsql.rest.response import Problem, problem_of, refusal
 from bfsql.rest.routes import ROUTES
-from bfsql.serving.access import ROLE, require_known_names, require_token, verifier_of
+from bfsql.serving.access import IDENTITY, ROLE, require_known_names, require_token, verifier_of
 from bfsql.serving.live import LiveGraph
 from bfsql.serving.requests import request_id_of, with_headers
 from bfsql.serving.tokens import TokenVerifier
@@ -175,7 +175,8 @@ class _Endpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
         try:
-            async with self._live.graph(Caller(**scope.get(ROLE, {}))) as graph:
+            caller, identity = Caller(role=scope.get(ROLE)), scope.get(IDENTITY, "")
+            async with self._live.graph(caller, identity) as graph:
                 if graph.limits.tools is not None and self._route.handler is not tool:
                     raise ToolError("Your role may only call tools.", kind="refused")
                 read = await read_request(self._api(graph), self._route, request)

@@ -117,7 +117,7 @@ async def read_request(api: Api, route: ApiRoute, request: Request) -> ApiReques
         client=request.headers.get("user-agent"),
         subject=subject_of(request.scope),
         address=request.client.host if request.client else None,
-        **request.scope.get(ROLE, {}),
+        role=request.scope.get(ROLE),
     )
     return ApiRequest(api, route, request.path_params, parameters, caller)
 

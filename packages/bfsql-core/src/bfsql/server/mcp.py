@@ -45,6 +45,7 @@ from bfsql.server.standard_streams import reserved_stdin, reserved_stdout
 from bfsql.server.stdio_transport import Lines
 from bfsql.server.subscriptions import ListChanges
 from bfsql.serving.access import (
+    IDENTITY,
     ROLE,
     require_known_names,
     require_token,
@@ -259,12 +260,14 @@ class BfsqlServer(Server[LiveGraph]):
         ctx: _Context,
         params: PaginatedRequestParams | None,  # six tools are one page
     ) -> ListToolsResult:
-        tools = await self._tools(ctx.lifespan_context, _caller(ctx))
+        tools = await self._tools(ctx.lifespan_context, _caller(ctx), _identity(ctx))
         self._changes.note(ctx, tools)
         return ListToolsResult(tools=apps.with_card(tools) if apps.is_shown(ctx) else tools)
 
-    async def _tools(self, live: LiveGraph, caller: Caller | None = None) -> list[Tool]:
-        async with live.graph(caller) as graph:
+    async def _tools(
+        self, live: LiveGraph, caller: Caller | None = None, identity: str = ""
+    ) -> list[Tool]:
+        async with live.graph(caller, identity) as graph:
             definitions = await graph.listed()
             structured = _sends_content(live, graph)
         return [_tool(d, structured=structured) for d in definitions]
@@ -290,7 +293,7 @@ class BfsqlServer(Server[LiveGraph]):
         admitted = False
         try:
             with translate_errors(live.current.limits, what):
-                async with live.call(request, caller) as graph:
+                async with live.call(request, caller, _identity(ctx)) as graph:
                     admitted = True
                     yield graph, caller, name
         except ToolError as error:
@@ -332,6 +335,11 @@ def _refused(error: ToolError) -> CallToolResult:
     return CallToolResult(content=[told], is_error=True, _meta=FRAME)
 
 
+def _identity(ctx: _Context) -> str:
+    """The caller's `Role.identity`."""
+    return str(scope_of(ctx).get(IDENTITY, ""))
+
+
 def _caller(ctx: _Context) -> Caller | None:
     """Over HTTP: the client's name for itself, its address and session, and its token's subject.
 
@@ -349,7 +357,7 @@ def _caller(ctx: _Context) -> Caller | None:
         subject=(token.subject or token.client_id or None) if token else None,
         session=ctx.request.headers.get(MCP_SESSION_ID_HEADER),
         address=ctx.request.client.host if ctx.request.client else None,
-        **scope.get(ROLE, {}),
+        role=scope.get(ROLE),
     )
 
 

@@ -43,7 +43,9 @@ PAGES = ("/", "/docs")
 
 _VERIFIED = "bfsql.token"
 ROLE = "bfsql.role"
-"""Key of a scope: `role` and `identity` of its `Caller`, if tokens are required."""
+"""Key of a scope: the name of the caller's role; None if there are no roles."""
+IDENTITY = "bfsql.identity"
+"""Key of a scope: the `Role.identity` of the caller, which no hook and no log gets to know."""
 GRAPH = "bfsql.graph"
 """Key of a scope: the name of the graph of several that a request is for."""
 RESOURCE = "bfsql.resource"
@@ -149,11 +151,12 @@ def require_token(
         role = role_of(roles(), known)
         if known and not error and usable_graphs([scope.get(GRAPH, "")], role, roles()):
             try:
-                own = {"role": role.name, "identity": role.identity(known)} if role else {}
+                identity = role.identity(known) if role else ""
             except ToolError as lacking:
                 await refusal(HTTPStatus.FORBIDDEN, str(lacking))(scope, receive, send)
                 return
-            await app({**scope, _VERIFIED: known, ROLE: own}, receive, send)
+            own = {_VERIFIED: known, ROLE: role and role.name, IDENTITY: identity}
+            await app({**scope, **own}, receive, send)
             return
         why = "The token of this request does not allow this graph. GET /graphs lists others."
         status = HTTPStatus.FORBIDDEN

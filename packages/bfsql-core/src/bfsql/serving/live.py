@@ -147,13 +147,14 @@ class LiveGraph:
 
     @asynccontextmanager
     async def call(
-        self, request: HttpRequest | None = None, caller: Caller | None = None
+        self, request: HttpRequest | None = None, caller: Caller | None = None, identity: str = ""
     ) -> AsyncIterator[Graph]:
         """Wait for the caller's turn, and provide the graph for one call, which is counted.
 
         Over stdio there is neither a request nor a caller, and calls do not wait.
         """
-        async with self.calls.call(request), self.turn(caller), self.graph(caller) as graph:
+        own = self.graph(caller, identity)
+        async with self.calls.call(request), self.turn(caller), own as graph:
             yield graph
 
     @asynccontextmanager
@@ -174,10 +175,11 @@ class LiveGraph:
                 yield
 
     @asynccontextmanager
-    async def graph(self, caller: Caller | None = None) -> AsyncIterator[Graph]:
+    async def graph(self, caller: Caller | None = None, identity: str = "") -> AsyncIterator[Graph]:
         """The graph that the store holds now, as far as a caller may see it; None for all of it.
 
-        If it cannot be opened, it is the previous one.
+        If it cannot be opened, it is the previous one. A caller whose role takes claims needs its
+        `Role.identity`.
         """
         await self._follow()
         of = {one.name: one for one in self.settings.roles} if caller else {}
@@ -190,7 +192,7 @@ class LiveGraph:
             if caller is None or role is None or not claims_in(role.settings):
                 yield opened.graph.for_role(role)
             else:
-                async with self._of_identity(opened, role, caller.identity) as graph:
+                async with self._of_identity(opened, role, identity) as graph:
                     yield graph
         finally:
             opened.users -= 1
