@@ -443,7 +443,7 @@ async def opened(
         role: Role | None, account: MemoryAccount | None, identity: str = ""
     ) -> AbstractAsyncContextManager[Graph]:
         of_backend = of_roles.get(role.name if role else "", configuration.backend.settings)
-        if identity and backend is None:
+        if identity:
             of_backend = for_caller(of_backend, identity)
         return open_graph(
             backend or (lambda: open_backend(choice.backend, choice.plugin, of_backend)),
@@ -460,7 +460,8 @@ async def opened(
 
     async with AsyncExitStack() as stack:
         graph = await stack.enter_async_context(open_for(chosen, memory))
-        graph.open_identity = lambda role, identity: open_for(role, graph.memory, identity)
+        if backend is None:  # one that is open has its own rights, and no others
+            graph.open_identity = lambda role, identity: open_for(role, graph.memory, identity)
         for role in (one for one in own if not claims_in(one.settings)):
             opening = open_for(role, graph.memory)
             graph.role_graphs[role.name] = await stack.enter_async_context(opening)

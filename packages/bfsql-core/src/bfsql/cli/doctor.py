@@ -374,10 +374,10 @@ async def _failure(command: str, args: tuple[str, ...], env: Mapping[str, str]) 
                     tools = {tool.name for tool in (await client.list_tools()).tools}
                     if not tools or not tools <= {definition.name for definition in TOOLS}:
                         return "it is a different server: it has other tools"
-                    if "describe_schema" in tools:  # a role may leave it out
-                        answer = await client.call_tool("describe_schema", {})
-                        return "describe_schema failed" if answer.is_error else None
-                    return None
+                    if "describe_schema" not in tools:  # a role may leave it out
+                        return None
+                    answer = await client.call_tool("describe_schema", {})
+                    return "describe_schema failed" if answer.is_error else None
         except TimeoutError:
             return "it did not answer within 30 s"
         except Exception as fault:  # noqa: BLE001 - whatever a process that ends causes
