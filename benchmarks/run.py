@@ -30,7 +30,7 @@ from bfsql.interpreter import rare_collections
 from bfsql_test_support.servers.process import interrupt_on_signals
 
 _WITH_OPTIONS = {"few": "few_of_many"} | {
-    name: name for name in ("crowd", "hostile", "peers", "recall")
+    name: name for name in ("crowd", "hostile", "peers", "recall", "valid_time")
 }
 """Modules with a `main` that reads the arguments after the name."""
 STORES = ("embedded", "postgres", "neo4j", "gremlin", "sparql")

@@ -45,11 +45,12 @@ def is_sparse(count: int, size: int) -> bool:
 
 
 def grown(array: npt.NDArray[Item], size: int) -> npt.NDArray[Item]:
-    """The array with at least `size` places, of which the new ones are zero."""
-    if size <= len(array):
+    """The array with at least `size` places in each row, of which the new ones are zero."""
+    *rows, places = array.shape
+    if size <= places:
         return array
-    larger = np.zeros(max(size, 2 * len(array)), array.dtype)
-    larger[: len(array)] = array
+    larger = np.zeros((*rows, max(size, 2 * places)), array.dtype)
+    larger[..., :places] = array
     return larger
 
 

@@ -138,6 +138,18 @@ class NodeSet:
         return handles[first], types[first]
 
 
+class NumberedColumn(NamedTuple):
+    """Values of metadata, as `key_texts` gives them, by numbers."""
+
+    numbers: IntArray
+    texts: Sequence[Any]
+    """What the numbers mean; it may grow."""
+
+
+UNREAD, ABSENT = 0, 1
+"""The numbers of a value whose record has to be read, and of None."""
+
+
 class CodedGraph(NamedTuple):
     """A graph with numbers in place of predicates that stand for metadata as well."""
 
@@ -146,8 +158,10 @@ class CodedGraph(NamedTuple):
     """The codes of metadata in such numbers, and the numbers of the predicates."""
     row: Callable[[int], tuple[str, Metadata] | None]
     """The predicate and the metadata of a code; None if its edges' metadata have to be read."""
-    memo: dict[int, Any]
+    memo: dict[str, Any]
     """What a judge keeps of codes while the graph is open."""
+    columns: Callable[[IntArray], Mapping[str, NumberedColumn]] | None = None
+    """The values of codes by key; None if they are read one by one."""
 
 
 class NodeBatch(NamedTuple):
@@ -333,7 +347,7 @@ class Numbering(dict[Any, int]):
     """A mapping from strings to numbers, in the order of their first use.
 
     Attributes:
-        names: The strings by number; and a predicate with values of metadata, as a pair.
+        names: The strings by number.
     """
 
     def __init__(self) -> None:
@@ -353,7 +367,7 @@ class Numbering(dict[Any, int]):
         """Edges as a backend streams them, in numbers.
 
         Args:
-            rows: Triples, or triples with the types of their two ends.
+            rows: Triples, or triples with the types of their two ends; with or without texts.
 
         Returns:
             Subject, predicate, object and the types of the two ends, one row per edge;
@@ -363,7 +377,7 @@ class Numbering(dict[Any, int]):
         numbered = np.empty((count, ROW), np.int32)
         for place in range(TRIPLE):
             numbered[:, place] = self.of(map(itemgetter(place), rows), count)
-        if not count or len(rows[0]) == TRIPLE:
+        if not count or len(rows[0]) < ROW:
             numbered[:, TRIPLE:] = TYPE_UNREAD
             return numbered
         types = _Types(self)

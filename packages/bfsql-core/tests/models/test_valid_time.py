@@ -5,7 +5,8 @@ from itertools import product
 import pytest
 
 from bfsql.models.comparison import column_texts, key_texts
-from bfsql.models.valid_time import TimeJudge, TimeKeys, proposed_time_keys
+from bfsql.models.valid_time import TimeKeys, proposed_time_keys
+from bfsql.tools.time_judge import TimeJudge
 
 VALUES = [
     *(None, "", " ", "2012", " 2012-06-15", "2012-06-15T12:00+02", "2010-02-30", "soon", "0000"),

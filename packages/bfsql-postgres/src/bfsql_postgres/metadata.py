@@ -50,17 +50,35 @@ def with_texts(
     rows: Sequence[Any], fields: tuple[tuple[RowValue, ...], ...], keys: Sequence[str]
 ) -> list[tuple[Any, ...]]:
     """Rows of a ring with `key_texts` in place of values; None if one is large."""
-    start = len(rows[0]) - sum(map(len, fields)) if rows else 0
-    own = fields[0] if len(fields) == 1 else ()
-    names = [one.key for one in own if one.role == "own" and one.convert is None]
-    if own and len(set(names)) == len(own):
-        columns = dict(zip(names, list(zip(*rows, strict=True))[start:], strict=bool(rows)))
+    if not rows:
+        return []
+    start, own = len(rows[0]) - sum(map(len, fields)), fields[0] if len(fields) == 1 else ()
+    every = list(zip(*rows, strict=True))
+    if columns := _columns(own, every[start:], keys):
         texts = column_texts(columns, keys, len(rows))
     else:
         items = items_of(rows, queries.Rows("", fields, start))
         texts = [key_texts(item, keys) for item in items]
-    ends = (one if row[start - 2] is None else None for row, one in zip(rows, texts, strict=True))
-    return [(*row[: start - 2], one) for row, one in zip(rows, ends, strict=True)]
+    if (large := every[start - 2]).count(None) < len(rows):
+        texts = [None if size else one for size, one in zip(large, texts, strict=True)]
+    return list(zip(*every[: start - 2], texts, strict=True))
+
+
+def _columns(
+    fields: Sequence[RowValue], columns: Sequence[Sequence[Any]], keys: Sequence[str]
+) -> dict[str, Sequence[Any]]:
+    """The values of keys in columns, if no row decides what they are; empty otherwise."""
+    if [one.role for one in fields] == ["lifted"]:
+        # One list is read in a third of the time of its items.
+        objects = decode(f"[{','.join('{}' if text is None else text for text in columns[0])}]")
+        are_all = {dict}.issuperset(map(type, objects))
+        return {key: [one.get(key) for one in objects] for key in keys} if are_all else {}
+    own = {
+        one.key: values
+        for one, values in zip(fields, columns, strict=True)
+        if one.role == "own" and one.convert is None
+    }
+    return own if len(own) == len(fields) else {}
 
 
 class MetadataReader:

@@ -62,7 +62,7 @@ class Schema(NamedTuple):
     """Title and description."""
     periods: Sequence[tuple[str, Metadata]]
     """What the numbers of periods mean, as a judge reads it; empty without a mapping."""
-    memo: dict[int, Any]
+    memo: dict[str, Any]
     """What judges keep of them."""
 
     @classmethod

@@ -217,7 +217,8 @@ class CachedGraphDb(NormalizedBackend):
         """The rings that are held; None if the backend returns edges one node at a time."""
         if self._abilities.methods.isdisjoint({"edges_batch", "edges_stream"}):
             return None
-        if len(self._numbering) > self._budget.maxsize:
+        numbers = len(self._numbering) + sum(rings.size for rings in self._rings.values())
+        if numbers > self._budget.maxsize:
             for rings in self._rings.values():
                 rings.cache.drop()
             self._numbering, self._rings = Numbering(), {}

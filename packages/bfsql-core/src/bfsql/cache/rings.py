@@ -7,7 +7,7 @@ calls under way finish with the numbering they began with.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from functools import partial
 from typing import Any, Unpack
@@ -16,11 +16,21 @@ import numpy as np
 
 from bfsql import call, workers
 from bfsql.abc import GraphDbInterface
-from bfsql.arrays import Handles, distinct_numbers, places_in, runs
+from bfsql.arrays import Handles, distinct_numbers, grown, places_in, runs
 from bfsql.cache.singleflight import CachedParts
 from bfsql.cache.store import CacheBudget
 from bfsql.errors import BoundMet
-from bfsql.integers import BATCH_EDGES, ROW, CodedGraph, IntArray, IntegerGraph, Numbering, Ring
+from bfsql.integers import (
+    BATCH_EDGES,
+    ROW,
+    UNREAD,
+    CodedGraph,
+    IntArray,
+    IntegerGraph,
+    NumberedColumn,
+    Numbering,
+    Ring,
+)
 from bfsql.models import EdgeDirection, EdgeFilter, Metadata, Triple
 
 _EDGE_BYTES = ROW * np.dtype(np.int32).itemsize
@@ -29,7 +39,8 @@ _EDGE_BYTES = ROW * np.dtype(np.int32).itemsize
 class HeldRings:
     """Rings by the ids they were requested for, each as `Numbering.rows` returns it, in bytes.
 
-    With keys, predicates are pairs: a predicate, and texts of metadata, or None if unread.
+    With keys, each edge that is read has a number of its own in place of that of its predicate.
+    It is the place of the predicate and of the texts of metadata, None if they are unread.
 
     Args:
         backend: The source of the rings.
@@ -58,7 +69,12 @@ class HeldRings:
     ) -> None:
         self.numbering = numbering
         self.typed = typed
-        self._backend, self._keys, self._memo = backend, keys, dict[int, Any]()
+        self._backend, self._keys, self._memo = backend, keys, dict[str, Any]()
+        self._texts, self._count = [Numbering() for _ in keys], 0
+        for one in self._texts:
+            one.of([NotImplemented, None], 2)  # `UNREAD` and `ABSENT`
+        self._edges = np.zeros((1 + len(keys), 0), np.int32)
+        """By the number of an edge: the numbers of its predicate and of its texts."""
         self.cache: CachedParts[str] = CachedParts(budget, weigh=_edges)
         self._max_nodes, self._max_edges = max_nodes, max_edges
 
@@ -77,30 +93,53 @@ class HeldRings:
             yield rows[start : start + BATCH_EDGES]
 
     def coded(self, graph: IntegerGraph) -> CodedGraph:
-        """What the numbers of predicates mean, if there are keys."""
-        return CodedGraph(graph, lambda n: (n, self._predicates(n)), self._row, self._memo)
+        """What the numbers of edges mean, if there are keys."""
+        split = lambda numbers: (numbers, self._predicates(numbers))
+        return CodedGraph(graph, split, self._row, self._memo, self._columns)
 
-    def _row(self, code: int) -> tuple[str, Metadata] | None:
-        predicate, texts = self.numbering.names[code]
-        return texts and (predicate, dict(zip(self._keys, texts, strict=True)))
+    @property
+    def size(self) -> int:
+        """How many edges and texts have numbers; it grows until all are dropped."""
+        return self._count + sum(map(len, self._texts))
 
-    def _predicates(self, codes: IntArray, *, unread: bool = False) -> IntArray:
-        """The numbers of the predicates of pairs; or with `unread` of the same without texts."""
-        different, places = np.unique(codes, return_inverse=True)
-        names = (self.numbering.names[code][0] for code in different.tolist())
-        number = self.numbering.__getitem__
-        found = [number((name, None) if unread else name) for name in names]
-        return np.array(found, np.int32).take(places)
+    def _row(self, number: int) -> tuple[str, Metadata] | None:
+        predicate, *texts = self._edges[:, number].tolist()
+        if UNREAD in texts:
+            return None
+        values = (one.names[n] for one, n in zip(self._texts, texts, strict=True))
+        return self.numbering.names[predicate], dict(zip(self._keys, values, strict=True))
 
-    def _without_doubts(self, edges: IntArray) -> IntArray:
-        """The edges, of which those whose records have different texts are to be read."""
+    def _columns(self, numbers: IntArray) -> dict[str, NumberedColumn]:
+        return {
+            key: NumberedColumn(column.take(numbers), one.names)
+            for key, column, one in zip(self._keys, self._edges[1:], self._texts, strict=True)
+        }
+
+    def _predicates(self, numbers: IntArray) -> IntArray:
+        """The numbers of the predicates of edges."""
+        predicates: IntArray = self._edges[0].take(numbers)
+        return predicates
+
+    def _numbered(self, rows: Sequence[Any]) -> IntArray:
+        """Rows that end with texts, with a number for each edge in place of its predicate."""
+        numbered, first = self.numbering.rows(rows), self._count
+        self._count += len(rows)
+        self._edges = grown(self._edges, self._count)
+        unread = (NotImplemented,) * len(self._keys)
+        texts = zip(*(row[-1] or unread for row in rows), strict=True)
+        found = [one.of(column, len(rows)) for one, column in zip(self._texts, texts, strict=False)]
+        self._edges[:, first : self._count] = numbered[:, 1], *found
+        numbered[:, 1] = np.arange(first, self._count)
+        return numbered
+
+    def _without_doubts(self, edges: IntArray) -> None:
+        """Mark the edges whose records have different texts as unread."""
         ring = Ring(edges[:, 0], self._predicates(edges[:, 1]), edges[:, 2])
         order, new = runs(ring, len(self.numbering.names))
-        codes, starts = edges[order, 1], np.flatnonzero(new)
-        differ = np.minimum.reduceat(codes, starts) != np.maximum.reduceat(codes, starts)
-        doubtful = order[differ.take(np.cumsum(new) - 1)]
-        edges[doubtful, 1] = self._predicates(edges[doubtful, 1], unread=True)
-        return edges
+        texts, starts = self._edges[1:, edges[order, 1]], np.flatnonzero(new)
+        lowest, highest = (of.reduceat(texts, starts, axis=1) for of in (np.minimum, np.maximum))
+        differ = (lowest != highest).any(axis=0)
+        self._edges[1:, edges[order[differ.take(np.cumsum(new) - 1)], 1]] = UNREAD
 
     async def triples(self, ids: Sequence[str], **part: Unpack[EdgeFilter]) -> list[Triple]:
         """The ring or part as triples of strings, with any number of ends."""
@@ -151,10 +190,10 @@ class HeldRings:
             stream = call.transient(self._backend.edge_values_stream(missing, self._keys, **part))
         async with aclosing(stream) as batches:
             async for rows in batches:
-                ring.add(self.numbering.rows(_paired(rows) if self._keys else rows))
+                ring.add(self._numbered(rows) if self._keys else self.numbering.rows(rows))
         edges = ring.joined()
         if self._keys and len(edges):
-            edges = self._without_doubts(edges)
+            self._without_doubts(edges)
         if len(missing) == 1:
             return {missing[0]: edges.tobytes()}
         grouped = partial(_by_end, edges, missing, self.numbering, part.get("direction"))
@@ -226,11 +265,6 @@ class _Batches:
         new = distinct_numbers(ends[~self._ends.has(ends)])
         self._ends.add(new)
         return len(new)
-
-
-def _paired(rows: Sequence[Any]) -> list[tuple[Hashable, ...]]:
-    """Rows that end with texts, with these beside the predicates."""
-    return [(s, (p, texts), o, *types) for s, p, o, *types, texts in rows]
 
 
 def _edges(rings: Collection[bytes]) -> int:

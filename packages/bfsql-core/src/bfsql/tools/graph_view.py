@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Collection, Sequence
 from contextlib import aclosing
 from operator import attrgetter
-from typing import Any, Protocol, TypeAlias, Unpack
+from typing import Any, Protocol, TypeAlias, Unpack, cast
 
 import numpy as np
 
@@ -61,6 +61,15 @@ class Judge(Protocol):
         """The error of a call that names a hidden node; None if it is as if there were none."""
 
 
+class EdgeJudge(Judge, Protocol):
+    """A judge that reads metadata of edges."""
+
+    def verdicts(
+        self, codes: IntArray, graph: CodedGraph
+    ) -> tuple[IntArray, Sequence[Verdict | None]]:
+        """Which verdict on the edges each code has, None if their records have to be read."""
+
+
 class ViewColumns(ForwardingIntegerGraph):
     """The visible part of a graph in integers, for one call."""
 
@@ -78,8 +87,6 @@ class ViewColumns(ForwardingIntegerGraph):
         """What was read of whole rings, with numbers of verdicts beside those of predicates."""
         self._hidden = np.zeros(0, np.int8)
         """By handle: 1 of a hidden node, -1 of a visible one, 0 if it has not been judged."""
-        self._by_code = np.zeros(0, np.int32)
-        """The number of the verdict plus 1; 0 of a code that was not met, -1 if edges are read."""
 
     @property
     def verdicts(self) -> dict[Verdict, int]:
@@ -176,22 +183,14 @@ class ViewColumns(ForwardingIntegerGraph):
         return numbers
 
     async def _of_codes(self, codes: IntArray, graph: CodedGraph) -> IntArray:
-        """The same by codes, each judged once a call and read once a graph; negative if unread."""
-        self._by_code = grown(self._by_code, int(codes.max(initial=-1)) + 1)
-        new = distinct_numbers(codes[self._by_code.take(codes) == 0])
-
-        def judge() -> None:
-            memo, reading, verdict = graph.memo, self._judge.reading, self._judge.verdict
-            for code in call.checked(new.tolist()):
-                if code not in memo:
-                    row = graph.row(code)
-                    memo[code] = row and reading(*row)
-            readings = map(memo.__getitem__, call.checked(new.tolist()))
-            numbers = (-1 if one is None else self._verdicts[verdict(one)] + 1 for one in readings)
-            self._by_code[new] = np.fromiter(numbers, np.int32, len(new))
-
-        await off_loop(len(new) * KINDS, judge)
-        return np.maximum(self._by_code.take(codes) - 1, -1)
+        """The same by codes; negative if records have to be read."""
+        judge = cast("EdgeJudge", self._judge)
+        places, every = await off_loop(len(codes), lambda: judge.verdicts(codes, graph))
+        table = np.full(len(every), -1, np.int32)
+        for place in distinct_numbers(places).tolist():
+            if (verdict := every[place]) is not None:
+                table[place] = self._verdicts[verdict]
+        return table.take(places)
 
     def _visibility(self) -> BoolArray:
         """By the number of a verdict: whether it shows."""

@@ -42,7 +42,6 @@ from bfsql.memory_account import (
 )
 from bfsql.models import Metadata
 from bfsql.models.quotation import excerpt, listed
-from bfsql.models.valid_time import TimeJudge
 from bfsql.observer import NO_OBSERVERS, ObservedCall, Observer, Observers
 from bfsql.plugins import NO_HOOKS, CallOutcome, Hooks
 from bfsql.tools.budget import Budget, refuse_if_too_large, without_large_values
@@ -54,6 +53,7 @@ from bfsql.tools.parameters import TRAVERSALS
 from bfsql.tools.redaction import RedactedGraphDb
 from bfsql.tools.resolve import NameResolver, of_patterns
 from bfsql.tools.schema import GraphSchema
+from bfsql.tools.time_judge import TimeJudge
 from bfsql.tools.traversals import EntityPage, Traversal
 from bfsql.tools.validate import checked, without_doubts
 from bfsql.workers import off_loop
