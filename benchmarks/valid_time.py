@@ -1,7 +1,7 @@
 """`nox -s benchmarks -- time`: the ring of a hub under `at`, as a multiple of the same without.
 
 Each edge has a day from which and a day until which it holds. Both calls read every edge: `at` is a
-period in which all hold. The caches are empty, apart from what a graph knows of its dates.
+period in which all hold. The caches are empty, but for whether nodes have dates.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from pydantic import SecretStr
 from timing import PROCESSOR, WALL, timed
 
 from bfsql import Limits
-from bfsql.abc import GraphDbInterface
 from bfsql.cache import CachedGraphDb
 from bfsql.graph import Graph
 from bfsql.models import EdgeRecord, GraphRecord, NodeRecord
@@ -66,7 +65,10 @@ async def _report(store: str, edges: int, turns: int) -> None:
                 took = dict[str | None, list[float]]()
                 for turn in range(2 * turns):
                     at = "1990..2030" if turn % 2 else None
-                    seconds, _ = await timed(lambda at=at: _ask(backend, at, edges), clock)
+                    cached = CachedGraphDb(backend)  # empty, so that every turn is cold
+                    await cached.has_nodes_with(backend.time_keys.keys)
+                    seconds, _ = await timed(lambda at=at: _ask(cached, at, edges), clock)  # noqa: B023
+                    await cached.release()
                     took.setdefault(at, []).append(seconds)
                 whole, dated = map(min, took.values())
                 name = "wall" if clock is WALL else "processor"
@@ -75,12 +77,10 @@ async def _report(store: str, edges: int, turns: int) -> None:
             await backend.close()
 
 
-async def _ask(backend: GraphDbInterface, at: str | None, edges: int) -> bytes:
-    cached = CachedGraphDb(backend)  # empty, so that every turn is cold
+async def _ask(cached: CachedGraphDb, at: str | None, edges: int) -> bytes:
     graph = Graph(cached, "", Limits(max_tokens=0, deadline=None), schema=None)
     given = {"at": at} if at else {}
     answer = await graph.bfs_query([HUB], 1, limit=0, topology_only=True, **given)
-    await cached.release()
     if answer.content["edge_count"] != edges:
         raise SystemExit(f"{answer.content['edge_count']:,} edges in place of {edges:,}")
     return answer.text.encode()

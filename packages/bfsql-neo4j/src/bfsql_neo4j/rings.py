@@ -7,7 +7,6 @@ from contextlib import aclosing
 from functools import partial
 from itertools import chain, count, repeat
 from operator import add
-from types import NoneType
 from typing import Any
 
 from bfsql import call, workers
@@ -125,21 +124,35 @@ async def report_shared_id(reader: Reader, schema: GraphSchema, entity_id: str) 
 
 
 def _texts(
-    keys: Sequence[str], names: Sequence[str], values: Sequence[list[Any] | None]
+    keys: Sequence[str], names: Sequence[str], values: Sequence[Any]
 ) -> Iterator[tuple[Any]]:
     """The ends of rows, from the values of some properties of each; None for a long one."""
-    kinds = set(map(type, chain.from_iterable(one or (one,) for one in values)))
-    if names and None not in values and kinds <= {str, NoneType} and set(names) <= set(keys):
-        columns = dict(zip(names, zip(*values, strict=True), strict=bool(values)))
-        return zip(column_texts(columns, keys, len(values)), strict=True)
+    if {str}.issuperset(map(type, values)) and set(names) <= set(keys):
+        rows = [one.split(queries.SEPARATOR) for one in values]
+        if {len(names)}.issuperset(map(len, rows)):
+            columns = {
+                name: _column(one)
+                for name, one in zip(names, zip(*rows, strict=True), strict=False)
+            }
+            return zip(column_texts(columns, keys, len(rows)), strict=True)
     return (_text(keys, names, one) for one in values)
 
 
-def _text(keys: Sequence[str], names: Sequence[str], values: list[Any] | None) -> tuple[Any]:
+def _column(texts: Sequence[str]) -> Sequence[str | None]:
+    if queries.NO_VALUE not in texts:
+        return texts
+    return [None if text == queries.NO_VALUE else text for text in texts]
+
+
+def _text(keys: Sequence[str], names: Sequence[str], values: str | list[Any] | None) -> tuple[Any]:
     """The end of a row whose values may be of any type, or keys of their own."""
-    found = zip(names, values or (), strict=False)
+    if isinstance(values, str):
+        values = [*_column(values.split(queries.SEPARATOR))]
+    if values is None or len(values) != len(names):  # a text has a separator of its own
+        return (None,)
+    found = zip(names, values, strict=True)
     known = {name: from_driver(value) for name, value in found if value is not None}
-    is_plain = values is not None and known.keys() <= set(keys) and all(map(is_readable, values))
+    is_plain = known.keys() <= set(keys) and all(map(is_readable, values))
     return (key_texts(known, keys) if is_plain else None,)
 
 

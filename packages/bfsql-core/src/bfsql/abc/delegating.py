@@ -172,15 +172,16 @@ class NormalizedBackend(ForwardingBackend):
         return await self._inner.few_edges(ids, most)
 
     async def has_nodes_with(self, keys: Collection[str]) -> bool:
-        """Whether a node may have metadata with a key; True if that is not known in a second."""
+        """Whether a node may have metadata with a key; True if that is not known in seconds."""
         with suppress(EntitiesNotListed, StoreError, TimeoutError):
-            for key in keys:
-                nodes = self.nodes_stream(conditions=[PropertyCondition(key, "has")])
-                async with asyncio.timeout(1), aclosing(nodes) as batches:
-                    async for batch in batches:
-                        if batch:
-                            return True
-            return False
+            async with asyncio.timeout(call.seconds_left(5.0, 0.25)):
+                for key in keys:
+                    nodes = self.nodes_stream(conditions=[PropertyCondition(key, "has")])
+                    async with aclosing(nodes) as batches:
+                        async for batch in batches:
+                            if batch:
+                                return True
+                return False
         return True
 
     def numbered(self, keys: Collection[str] = ()) -> NumberedRings | None:
