@@ -1,17 +1,9 @@
 """Which properties look like the dates of facts."""
 
-from itertools import product
-
 import pytest
 
 from bfsql.models.comparison import column_texts, key_texts
-from bfsql.models.valid_time import TimeKeys, proposed_time_keys
-from bfsql.tools.time_judge import TimeJudge
-
-VALUES = [
-    *(None, "", " ", "2012", " 2012-06-15", "2012-06-15T12:00+02", "2010-02-30", "soon", "0000"),
-    *("2011..2012", "[2010,2012)", "[2010", "empty", ("2010", "2012"), ("2012",), 2012, True),
-]
+from bfsql.models.valid_time import proposed_time_keys
 
 
 @pytest.mark.parametrize(
@@ -33,19 +25,6 @@ def test_a_pair_that_is_spelt_like_dates_is_proposed(names, options):
     keys = proposed_time_keys(names if isinstance(names, dict) else dict.fromkeys(names))
     assert keys.options == options
     assert bool(keys) == bool(options)
-
-
-@pytest.mark.parametrize("included", [False, True])
-def test_two_properties_are_read_as_the_first_of_several(included):
-    """The short way is that of the long one, which `tests/test_valid_time.py` compares."""
-    for starts, ends in ((["since"], ["until"]), (["since"], []), ([], ["until"])):
-        short = TimeJudge(TimeKeys(starts, ends, included), "2012-06")
-        long = TimeJudge(TimeKeys([*starts, "x.y"], [*ends, "x.y"], included), "2012-06")
-        for since, until in product(VALUES, VALUES):
-            known = {"since": since, "until": until}
-            reading = short.reading("p", known)
-            assert reading == long.reading("p", known), known
-            assert short.verdict(reading) == long.verdict(reading)
 
 
 @pytest.mark.parametrize(

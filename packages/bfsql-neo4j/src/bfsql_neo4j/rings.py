@@ -128,17 +128,14 @@ def _texts(
 ) -> Iterator[tuple[Any]]:
     """The ends of rows, from the values of some properties of each; None for a long one."""
     if {str}.issuperset(map(type, values)) and set(names) <= set(keys):
-        rows = [one.split(queries.SEPARATOR) for one in values]
-        if {len(names)}.issuperset(map(len, rows)):
-            columns = {
-                name: _column(one)
-                for name, one in zip(names, zip(*rows, strict=True), strict=False)
-            }
-            return zip(column_texts(columns, keys, len(rows)), strict=True)
+        every, width = queries.SEPARATOR.join(values).split(queries.SEPARATOR), len(names)
+        if len(every) == width * len(values):
+            columns = {name: _column(every[place::width]) for place, name in enumerate(names)}
+            return zip(column_texts(columns, keys, len(values)), strict=True)
     return (_text(keys, names, one) for one in values)
 
 
-def _column(texts: Sequence[str]) -> Sequence[str | None]:
+def _column(texts: list[str]) -> Sequence[str | None]:
     if queries.NO_VALUE not in texts:
         return texts
     return [None if text == queries.NO_VALUE else text for text in texts]

@@ -129,8 +129,8 @@ def column_texts(
     """
     rows = list(zip(*(columns.get(key) or [None] * count for key in keys), strict=True))
     for column in columns.values():
-        if not {str, NoneType}.issuperset(map(type, column)) or any(
-            len(text) > _SHORT for text in column if text
+        if not {str, NoneType}.issuperset(map(type, column)) or (
+            max(map(len, filter(None, column)), default=0) > _SHORT
         ):
             return [key_texts(dict(zip(keys, row, strict=True)), keys) for row in rows]
     return rows
