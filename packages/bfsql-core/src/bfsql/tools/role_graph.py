@@ -156,7 +156,7 @@ class RoleGraphDb(GraphView):
 
     def columns(self) -> ViewColumns:
         """The visible part in integers, for one call."""
-        return ViewColumns(self._inner, self._judge)
+        return ViewColumns(self._inner, self._judge, (self._judge, _today()))
 
     def numbered(self, keys: Collection[str] = ()) -> None:
         """None: the rings that the cache holds are whole."""
