@@ -63,13 +63,7 @@ class Judge(Protocol):
 
 
 class ViewColumns(ForwardingIntegerGraph):
-    """The visible part of a graph in integers, for one call.
-
-    Args:
-        db: The graph.
-        judge: Decides what is visible.
-        kept: The request under which verdicts on nodes are held for later calls; None for none.
-    """
+    """The visible part of a graph in integers, for one call."""
 
     node_metadata = property(attrgetter("_inner.node_metadata"))
 
@@ -84,12 +78,12 @@ class ViewColumns(ForwardingIntegerGraph):
         self._rings, self._edges = 0, list[Ring]()
         """What was read of whole rings, with numbers of verdicts beside those of predicates."""
         self._hidden = np.zeros(0, np.int8)
-        """By handle: 1 of a hidden node, -1 of a visible one, 0 if it has not been judged alone."""
-        if kept is not None and columns.answer_cache is not None:
-            if (known := columns.answer_cache.find(kept)) is None:  # later calls fill it, too
+        """By handle: 1 of a hidden node, -1 of a visible one, 0 if its metadata were not judged."""
+        if kept is not None and (cache := columns.answer_cache) is not None:
+            if (known := cache.find(kept)) is None:
                 known = np.zeros(self.size, np.int8)
-                columns.answer_cache.keep(kept, known, 1 + self.size // 128)
-            self._hidden = known
+                cache.keep(kept, known, 1 + self.size // 128)
+            self._hidden = known  # which calls fill together
         self._by_code = np.zeros(0, np.int32)
         """The number of the verdict plus 1; 0 of a code that was not met, -1 if edges are read."""
 
@@ -99,10 +93,8 @@ class ViewColumns(ForwardingIntegerGraph):
         edges = concatenated(self._edges)
         if self._rings > 1 or self.repeats:
             edges = distinct(edges, self.size)
-        if (self._hidden > 0).any():
-            shown = grown(self._hidden, self.size).take(edges.ends) <= 0
-            subjects, objects = shown.reshape(2, -1)
-            edges = marked(edges, subjects & objects)
+        shown = grown(self._hidden, self.size).take(edges.ends) <= 0
+        edges = marked(edges, np.logical_and(*shown.reshape(2, -1)))
         numbers = counted_numbers(edges.predicates % KINDS)
         return {self._verdicts.names[number]: count for number, count in numbers.items()}
 
@@ -158,13 +150,11 @@ class ViewColumns(ForwardingIntegerGraph):
             return np.ones(len(handles), bool)
         types = await call.within(self._inner.types(handles))
         numbers = self._alone(types, self.type_names, of_edges=False)
-        unread = np.flatnonzero(numbers < 0)
         visible = self._visibility().take(numbers)
-        if len(unread):
-            self._hidden, own = grown(self._hidden, self.size), handles[unread]
+        if (unread := numbers < 0).any():
+            own = handles[unread]
             new = distinct_numbers(own[self._hidden.take(own) == 0])
-            types = await call.within(self._inner.types(new))
-            found = await self._read(new, types, self.type_names)
+            found = await self._read(new, await self._inner.types(new), self.type_names)
             if call.omissions():  # later calls may read what this one could not
                 self._hidden = self._hidden.copy()
             self._hidden[new] = np.where(self._visibility().take(found), -1, 1)
