@@ -160,7 +160,7 @@ class _Looks:
         for n, (name, others) in self._index.labels(nearest).items():
             if match := wanted.match(ids[n], name, others.split("\n"), errors=errors):
                 order[n] = (*match.order, len(name), n)
-        return sorted(order, key=order.__getitem__)[:LIMIT]
+        return sorted(order, key=order.__getitem__)[: LIMIT + len(self._index.without)]
 
     def sharing(self) -> list[int]:
         """Entries that share a rare word with the text, those that share the most first."""

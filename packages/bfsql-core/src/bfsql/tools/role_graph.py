@@ -186,12 +186,13 @@ class RoleGraphDb(GraphView):
             more = {one.id for one in chain(*found)} - shown
             if len(visible) >= MOST_HITS:
                 break
-            if more <= hidden:
+            new = more - hidden
+            if not new:
                 if not words or any(wanted.match(one.id, one.name, ()) for one in visible):
                     break
                 texts, words = [query, *words], ()  # which may be rare among what is visible
             hidden |= more
-        if more and len(visible) < MOST_HITS <= len(found[0]):
+        if len(visible) < MOST_HITS and (new or (more and len(found[0]) >= MOST_HITS)):
             reason = "only the first candidates of the store were examined"
             call.omitted(Omission(query, "search", reason=reason))
         return visible[:MOST_HITS]
