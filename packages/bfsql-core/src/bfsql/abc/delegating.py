@@ -298,7 +298,7 @@ class SignatureAdapter(NormalizedBackend):
     async def search_entities(
         self, query: str, node_types: list[str] | None = None, without: Sequence[str] = ()
     ) -> list[EntityStub]:
-        """Candidates of the requested types, each once, in its order; it may ignore `without`."""
+        """Candidates of the requested types, each once; a backend may ignore `without`."""
         types = list(node_types or ())
         by_name = {"node_types": types} if types and self._types_by == "name" else {}
         if without and takes(type(self._inner).search_entities, "without"):

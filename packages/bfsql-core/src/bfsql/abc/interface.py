@@ -80,7 +80,7 @@ class GraphDbInterface(ABC):
         Args:
             query: What a person would call the entity, or its id.
             node_types: Types to include, or None for all. A backend may leave this argument out:
-                core filters. It may take a third one, `without`: ids to leave out for others.
+                core filters. It may take a third one, `without`: ids of candidates to leave out.
         """
 
     @abstractmethod

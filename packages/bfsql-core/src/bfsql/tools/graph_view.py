@@ -67,7 +67,7 @@ class ViewColumns(ForwardingIntegerGraph):
 
     node_metadata = property(attrgetter("_inner.node_metadata"))
 
-    def __init__(self, db: NormalizedBackend, judge: Judge, kept: Hashable = None) -> None:
+    def __init__(self, db: NormalizedBackend, judge: Judge, request: Hashable = None) -> None:
         columns = columns_of(db)
         self._reads_edges = judge.alone("", of_edges=True) is None
         self._codes = columns.coded(judge.keys) if self._reads_edges else None
@@ -79,10 +79,10 @@ class ViewColumns(ForwardingIntegerGraph):
         """What was read of whole rings, with numbers of verdicts beside those of predicates."""
         self._hidden = np.zeros(0, np.int8)
         """By handle: 1 of a hidden node, -1 of a visible one, 0 if its metadata were not judged."""
-        if kept is not None and (cache := columns.answer_cache) is not None:
-            if (known := cache.find(kept)) is None:
+        if request is not None and (cache := columns.answer_cache) is not None:
+            if (known := cache.find(request)) is None:
                 known = np.zeros(self.size, np.int8)
-                cache.keep(kept, known, 1 + self.size // 128)
+                cache.keep(request, known, 1 + self.size // 128)
             self._hidden = known  # which calls fill together
         self._by_code = np.zeros(0, np.int32)
         """The number of the verdict plus 1; 0 of a code that was not met, -1 if edges are read."""
@@ -165,7 +165,7 @@ class ViewColumns(ForwardingIntegerGraph):
         """The numbers of the verdicts that types or predicates decide; negative if metadata do."""
         table = np.full(owners.max(initial=NO_NODE) + 2, -1, np.int32)
         table[NO_NODE] = self._verdicts[True, ""]
-        few = len(table) * 256 < len(owners)  # so many are counted in the time of a verdict
+        few = self.is_own and len(table) * 256 < len(owners)  # numbered strings have other names
         occur = range(len(table) - 1) if few else distinct_numbers(owners[owners >= 0]).tolist()
         for owner in occur:
             if alone := self._judge.alone(names[owner], of_edges=of_edges):
@@ -180,12 +180,12 @@ class ViewColumns(ForwardingIntegerGraph):
         async with aclosing(read) as parts:
             async for part, known in parts:
                 call.hold(EDGE_BYTES * len(owners[part]))
-                work = partial(self._judged, owners[part], names, known)
+                work = partial(self._numbers, owners[part], names, known)
                 size = (1 + len(known)) * len(owners[part]) + call.held_items()
                 found.append(await off_loop(size, work))
         return np.concatenate(found)
 
-    def _judged(self, owners: IntArray, names: Sequence[str], known: Properties) -> IntArray:
+    def _numbers(self, owners: IntArray, names: Sequence[str], known: Properties) -> IntArray:
         """The numbers of the verdicts on nodes or edges, of which equal ones are judged once."""
         values, different, judge = {key: Values() for key in known}, Numbering(), self._judge
         codes = [values[key].numbers(of_key).tolist() for key, of_key in known.items()]
