@@ -202,7 +202,7 @@ def indexed(names, size, *, masks=True):
 def found_in(graph, query, *types):
     statements = []
     graph.set_trace_callback(statements.append)
-    stubs = search(graph, query, types or None, {t: str(t) for t in range(100)})
+    stubs = search(graph, query, types, [str(t) for t in range(100)])
     graph.set_trace_callback(None)
     asked = Counter(statement.split(" WHERE ")[0] for statement in statements)
     blocks = asked["SELECT term, places FROM posting"] + asked["SELECT places FROM posting"]

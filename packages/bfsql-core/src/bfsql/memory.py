@@ -79,12 +79,12 @@ class MemoryBackend(GraphDbInterface):
     # --- the eight ----------------------------------------------------------
 
     async def search_entities(
-        self, query: str, node_types: list[str] | None = None
+        self, query: str, node_types: list[str] | None = None, without: Sequence[str] = ()
     ) -> list[EntityStub]:
         """Search ids, names and synonyms, by `best_matches`."""
-        types = set(node_types or ())
-        among = [i for i, kind in self._types.items() if not types or kind in types]
-        ranked = best_matches(query, {i: self._labels_of(i) for i in among})[:SEARCH_LIMIT]
+        types, among = set(node_types or ()), self._types.keys() - set(without)
+        labels = {i: self._labels_of(i) for i in among if not types or self._types[i] in types}
+        ranked = best_matches(query, labels)[: SEARCH_LIMIT + len(without)]
         return [EntityStub(i, self._types[i], name_of(self._node_metadata[i])) for i in ranked]
 
     def _labels_of(self, entity_id: str) -> Labels:

@@ -122,17 +122,15 @@ class SqliteBackend(BatchGraphDb):
     # --- the eight ----------------------------------------------------------
 
     async def search_entities(
-        self, query: str, node_types: list[str] | None = None
+        self, query: str, node_types: list[str] | None = None, without: Sequence[str] = ()
     ) -> list[EntityStub]:
         """Candidates by id, name, alias, prefix, words, part and likeness, in this order."""
-        kept = None
-        if node_types:
-            wanted = set(node_types)
-            kept = [t for t, name in enumerate(self._schema.types) if name in wanted]
-            if not kept:
-                return []
-        names = dict(enumerate(self._schema.types))
-        return await self._pool.run(partial(search, query=query, types=kept, type_names=names))
+        names = self._schema.types
+        kept = numbers_of(node_types or (), names).tolist()
+        if node_types and not kept:
+            return []
+        work = partial(search, query=query, types=kept, type_names=names, without=without)
+        return await self._pool.run(work)
 
     async def entity_types(self) -> list[str]:
         """The types that occur, sorted."""

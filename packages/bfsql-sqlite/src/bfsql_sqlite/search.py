@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
 from itertools import repeat
 from operator import itemgetter
@@ -35,8 +35,6 @@ ENOUGH = 5
 """Number of matches from which, as after an exact match, misspellings are not searched."""
 LONGEST = 256
 """Most characters of folded text that are searched as a part or a misspelling of a name."""
-ENTRY_LIMIT = 2 * LIMIT
-"""Entries that one look returns."""
 TEXT_BATCH = 64
 """Entries whose texts are read at a time."""
 MOST_READ = 4_096
@@ -53,31 +51,34 @@ Places = NDArray[Any]
 def search(
     connection: sqlite3.Connection,
     query: str,
-    types: Collection[int] | None,
-    type_names: Mapping[int, str],
+    types: Collection[int],
+    type_names: Sequence[str],
+    without: Sequence[str] = (),
 ) -> list[EntityStub]:
-    """Candidates, best first, at most `LIMIT`.
+    """Candidates, best first, at most `LIMIT`, and as many more as are left out.
 
     Args:
         connection: The graph.
         query: What a person would call the entity, or its id.
-        types: Numbers of the types to include, None for all.
+        types: Numbers of the types to include, none for all.
         type_names: Names of all types by number.
+        without: Ids of those to leave out.
     """
-    looks = _Looks(connection, query, types)
+    index = _Index(connection, types, without)
+    looks, most = _Looks(connection, query, index), LIMIT + len(without)
     found = dict.fromkeys(n for look in looks.exact() for n in look)
     exact = bool(found)
     for look in looks.partial():
         found.update(dict.fromkeys(look))
-        if len(found) >= LIMIT:
+        if len(found) >= most:
             break
     if not exact and len(found) < ENOUGH:
         found.update(dict.fromkeys(looks.alike(grams) or looks.alike(swapped_grams)))
-    elif not exact and len(found) < LIMIT:
+    elif not exact and len(found) < most:
         found.update(dict.fromkeys(looks.alike(grams, errors=False)))
     if not found:
         found.update(dict.fromkeys(looks.sharing()))
-    best = list(found)[:LIMIT]
+    best = list(found)[:most]
     stubs = {
         n: EntityStub(entity_id, type_names[t], name)
         for n, entity_id, t, name in queries.rows_for(connection, queries.stubs, best)
@@ -90,19 +91,16 @@ def search(
 class _Looks:
     """The ways to look for one text, each yielding numbers of nodes."""
 
-    def __init__(
-        self, connection: sqlite3.Connection, query: str, types: Collection[int] | None
-    ) -> None:
+    def __init__(self, connection: sqlite3.Connection, query: str, index: _Index) -> None:
         self._connection = connection
         self._query = query
         self._text = fold(query)
-        self._types = types
-        self._index = _Index(connection, types)
+        self._index = index
 
     def exact(self) -> Iterator[list[int]]:
         """Entries with the text as id, name or alias."""
         for text in (self._query, self._query.strip()):
-            if text and is_text(text):
+            if text and is_text(text) and text not in self._index.without:
                 yield self._by_id(text)
         if text := self._text:
             # Names equal to the text are the shortest of those that begin with it.
@@ -115,7 +113,7 @@ class _Looks:
 
     def _by_id(self, entity_id: str) -> list[int]:
         rows = self._connection.execute(queries.ENTRY, (entity_id,))
-        return [n for n, t in rows if not self._types or t in self._types]
+        return [n for n, t in rows if not self._index.types or t in self._index.types]
 
     def partial(self) -> Iterator[list[int]]:
         """Entries whose name begins with the text, has its words, or contains it."""
@@ -162,7 +160,7 @@ class _Looks:
         for n, (name, others) in self._index.labels(nearest).items():
             if match := wanted.match(ids[n], name, others.split("\n"), errors=errors):
                 order[n] = (*match.order, len(name), n)
-        return sorted(order, key=order.__getitem__)[:LIMIT]
+        return sorted(order, key=order.__getitem__)[: LIMIT + len(self._index.without)]
 
     def sharing(self) -> list[int]:
         """Entries that share a rare word with the text, those that share the most first."""
@@ -188,11 +186,16 @@ def _within(text: str) -> list[list[str]]:
 
 
 class _Index:
-    """Finds entries, of some types or of all, by their terms."""
+    """Finds entries, of some types or of all, by their terms; some ids are left out."""
 
-    def __init__(self, connection: sqlite3.Connection, types: Collection[int] | None) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, types: Collection[int], without: Sequence[str]
+    ) -> None:
         self._connection = connection
-        self._types = [terms.type_term(t) for t in types or ()]
+        self.types, self.without = types, without
+        self._types = [terms.type_term(t) for t in types]
+        self._most = 2 * LIMIT + 3 * len(without)  # entries that one look returns
+        self._absent = {n for _, n, _ in queries.rows_for(connection, queries.nodes, without)}
 
     def having(
         self,
@@ -213,16 +216,16 @@ class _Index:
         read = 0
         for b, size in self._blocks():
             places = self._places(b, size, groups, starting)
-            nodes = self._nodes(b, places[: None if accept else ENTRY_LIMIT])
+            nodes = self._nodes(b, places[: None if accept else self._most])
             for start in range(0, len(nodes), TEXT_BATCH):
-                some = nodes[start : start + TEXT_BATCH]
+                some = [n for n in nodes[start : start + TEXT_BATCH] if n not in self._absent]
                 if accept:
                     read += len(some)
                     labels = self.labels(some)
                     some = [n for n in some if accept(*labels[n])]
                 found += some
-                if len(found) >= ENTRY_LIMIT or read >= MOST_READ:
-                    return found[:ENTRY_LIMIT]
+                if len(found) >= self._most or read >= MOST_READ:
+                    return found[: self._most]
         return found
 
     def sharing(self, grams: Collection[str]) -> list[int]:
@@ -235,10 +238,11 @@ class _Index:
                 shared *= _mask([have[term] for term in self._types if term in have], size)
             least = -best[-1][0] if len(best) == COMPARE_LIMIT else 0
             places = np.flatnonzero(shared > least)
-            places = places[np.argsort(-shared[places], kind="stable")[:COMPARE_LIMIT]]
+            most = COMPARE_LIMIT + len(self._absent)
+            places = places[np.argsort(-shared[places], kind="stable")[:most]]
             fewer, order = (-shared[places]).tolist(), places.tolist()
             best += zip(fewer, repeat(b), order, self._nodes(b, places))
-            best = sorted(best)[:COMPARE_LIMIT]
+            best = sorted(one for one in best if one[3] not in self._absent)[:COMPARE_LIMIT]
         return [n for *_, n in sorted(best, key=itemgetter(1, 2))]
 
     def labels(self, nodes: Sequence[int]) -> dict[int, tuple[str, str]]:

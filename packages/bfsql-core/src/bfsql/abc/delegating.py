@@ -297,11 +297,13 @@ class SignatureAdapter(NormalizedBackend):
         return super()._stream(method, *args, **named)
 
     async def search_entities(
-        self, query: str, node_types: list[str] | None = None
+        self, query: str, node_types: list[str] | None = None, without: Sequence[str] = ()
     ) -> list[EntityStub]:
-        """Candidates of the requested types, each once, in the backend's order."""
+        """Candidates of the requested types, each once; a backend may ignore `without`."""
         types = list(node_types or ())
         by_name = {"node_types": types} if types and self._types_by == "name" else {}
+        if without and takes(type(self._inner).search_entities, "without"):
+            by_name["without"] = list(without)
         by_position = [types] if types and self._types_by == "position" else []
         found = await self._ask("search_entities", query, *by_position, **by_name)
         first: dict[str, EntityStub] = {}

@@ -79,8 +79,8 @@ class GraphDbInterface(ABC):
 
         Args:
             query: What a person would call the entity, or its id.
-            node_types: Types to include, or None for all. A backend may leave this
-                argument out of its signature: core filters in every case.
+            node_types: Types to include, or None for all. A backend may leave this argument out:
+                core filters. It may take a third one, `without`: ids of candidates to leave out.
         """
 
     @abstractmethod

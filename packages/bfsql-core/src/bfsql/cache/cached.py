@@ -134,7 +134,7 @@ class CachedGraphDb(NormalizedBackend):
     search_entities = _cached_method(
         NormalizedBackend.search_entities,
         "_search",
-        key=lambda query, node_types=None: (query, tuple(node_types or ())),
+        key=lambda query, node_types=None, without=(): (query, tuple(node_types or ()), *without),
         keep=tuple,
         give=list,
     )

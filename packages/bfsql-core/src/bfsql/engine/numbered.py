@@ -18,7 +18,7 @@ import numpy as np
 
 from bfsql import call, workers
 from bfsql.abc import GraphDbInterface, NormalizedBackend, each, normalized
-from bfsql.arrays import NO_HANDLES, Handles, grown
+from bfsql.arrays import NO_HANDLES, Handles, distinct_numbers, grown
 from bfsql.engine.thresholds import AT_ONCE
 from bfsql.errors import StoreUnavailable
 from bfsql.integers import (
@@ -138,7 +138,7 @@ class NumberedGraph(IntegerGraph):
     async def types(self, handles: IntArray) -> IntArray:
         """The types of nodes: those already known, and the others by one batch."""
         self._cover()
-        unasked = handles.compress(self._types.take(handles) == 0)
+        unasked = distinct_numbers(handles.compress(self._types.take(handles) == 0))
         if len(unasked):
             self._types[unasked] = NO_NODE - TYPE_UNREAD
             try:

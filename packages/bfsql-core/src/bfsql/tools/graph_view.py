@@ -7,8 +7,9 @@ that a view is correct over every store.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Collection, Sequence
+from collections.abc import AsyncGenerator, Collection, Hashable, Sequence
 from contextlib import aclosing
+from functools import partial
 from operator import attrgetter
 from typing import Any, Protocol, TypeAlias, Unpack, cast
 
@@ -18,7 +19,7 @@ from bfsql import call
 from bfsql.abc import GraphDbInterface, NormalizedBackend
 from bfsql.arrays import concatenated, counted_numbers, distinct, distinct_numbers, grown, marked
 from bfsql.engine.numbered import columns_of
-from bfsql.engine.properties import properties_of
+from bfsql.engine.properties import Properties, Values, properties_of
 from bfsql.engine.thresholds import EDGE_BYTES
 from bfsql.errors import ToolError
 from bfsql.integers import (
@@ -75,7 +76,7 @@ class ViewColumns(ForwardingIntegerGraph):
 
     node_metadata = property(attrgetter("_inner.node_metadata"))
 
-    def __init__(self, db: NormalizedBackend, judge: Judge) -> None:
+    def __init__(self, db: NormalizedBackend, judge: Judge, request: Hashable = None) -> None:
         columns = columns_of(db)
         self._reads_edges = judge.alone("", of_edges=True) is None
         self._codes = columns.coded(judge.keys) if self._reads_edges else None
@@ -86,7 +87,12 @@ class ViewColumns(ForwardingIntegerGraph):
         self._rings, self._edges = 0, list[Ring]()
         """What was read of whole rings, with numbers of verdicts beside those of predicates."""
         self._hidden = np.zeros(0, np.int8)
-        """By handle: 1 of a hidden node, -1 of a visible one, 0 if it has not been judged."""
+        """By handle: 1 of a hidden node, -1 of a visible one, 0 if its metadata were not judged."""
+        if request is not None and (cache := columns.answer_cache) is not None:
+            if (known := cache.find(request)) is None:
+                known = np.zeros(self.size, np.int8)
+                cache.keep(request, known, 1 + self.size // 128)
+            self._hidden = known  # which calls fill together
 
     @property
     def verdicts(self) -> dict[Verdict, int]:
@@ -94,19 +100,18 @@ class ViewColumns(ForwardingIntegerGraph):
         edges = concatenated(self._edges)
         if self._rings > 1 or self.repeats:
             edges = distinct(edges, self.size)
-        if (self._hidden > 0).any():
-            shown = grown(self._hidden, self.size).take(edges.ends) <= 0
-            subjects, objects = shown.reshape(2, -1)
-            edges = marked(edges, subjects & objects)
+        shown = grown(self._hidden, self.size).take(edges.ends) <= 0
+        edges = marked(edges, np.logical_and(*shown.reshape(2, -1)))
         numbers = counted_numbers(edges.predicates % KINDS)
         return {self._verdicts.names[number]: count for number, count in numbers.items()}
 
     async def find(self, ids: Sequence[str]) -> list[ResolvedNode | None]:
         """The visible node of each id; an error if the judge refuses a hidden one."""
         nodes = await self._inner.find(ids)
-        await self.are_visible(np.array([node.handle for node in nodes if node], np.int32))
+        found = np.array([node.handle for node in nodes if node], np.int32)
+        visible = iter((await self.are_visible(found)).tolist())
         for place, node in enumerate(nodes):
-            if node is not None and self._hidden[node.handle] > 0:
+            if node is not None and not next(visible):
                 hidden = Node(node.id, self.type_names[node.type])
                 known = await call.within(self._db.metadata_for_node(node.id))
                 if refusal := self._judge.refusal(hidden, known):
@@ -123,12 +128,13 @@ class ViewColumns(ForwardingIntegerGraph):
             async for whole in rings:
                 own, names = whole, self.predicate_names
                 if self._codes is None:
-                    numbers = await self._read(own, own.predicates, names)
+                    numbers = self._alone(own.predicates, names, of_edges=True)
                 else:
                     codes, predicates = self._codes.split(whole.predicates)
                     numbers = await self._of_codes(codes, self._codes)
                     own = whole._replace(predicates=predicates)
-                    rest = marked(own, unread := numbers < 0)
+                if (unread := numbers < 0).any():
+                    rest = marked(own, unread)
                     numbers[unread] = await self._read(rest, rest.predicates, names)
                 if self._reads_edges:
                     read.append(own._replace(predicates=own.predicates * KINDS + numbers))
@@ -149,38 +155,53 @@ class ViewColumns(ForwardingIntegerGraph):
         self._hidden = grown(self._hidden, self.size)
         if self._reads_edges and not await call.within(self._db.has_nodes_with(self._judge.keys)):
             return np.ones(len(handles), bool)
-        new = distinct_numbers(handles[self._hidden.take(handles) == 0])
-        hidden = np.full(len(new), -1, np.int8)
-        types = await call.within(self._inner.types(new))
-        are_nodes = np.flatnonzero(types != NO_NODE)
-        numbers = await self._read(new[are_nodes], types[are_nodes], self.type_names)
-        hidden[are_nodes] = np.where(self._visibility().take(numbers), -1, 1)
-        self._hidden[new] = hidden
-        visible: BoolArray = self._hidden.take(handles) < 0
+        types = await call.within(self._inner.types(handles))
+        numbers = self._alone(types, self.type_names, of_edges=False)
+        visible = self._visibility().take(numbers)
+        if (unread := numbers < 0).any():
+            own = handles[unread]
+            new = distinct_numbers(own[self._hidden.take(own) == 0])
+            found = await self._read(new, await self._inner.types(new), self.type_names)
+            if call.omissions():  # later calls may read what this one could not
+                self._hidden = self._hidden.copy()
+            self._hidden[new] = np.where(self._visibility().take(found), -1, 1)
+            visible[unread] = self._hidden.take(own) < 0
         return visible
+
+    def _alone(self, owners: IntArray, names: Sequence[str], *, of_edges: bool) -> IntArray:
+        """The numbers of the verdicts that types or predicates decide; negative if metadata do."""
+        table = np.full(owners.max(initial=NO_NODE) + 2, -1, np.int32)
+        table[NO_NODE] = self._verdicts[True, ""]
+        few = self.is_own and len(table) * 256 < len(owners)  # numbered strings have other names
+        occur = range(len(table) - 1) if few else distinct_numbers(owners[owners >= 0]).tolist()
+        for owner in occur:
+            if alone := self._judge.alone(names[owner], of_edges=of_edges):
+                table[owner] = self._verdicts[alone]
+        return table.take(owners)
 
     async def _read(
         self, things: IntArray | Ring, owners: IntArray, names: Sequence[str]
     ) -> IntArray:
-        """The numbers of the verdicts on nodes or edges, whose metadata are read if they decide."""
-        judge, is_ring = self._judge, isinstance(things, Ring)
-        table = np.full(owners.max(initial=-1) + 1, -1, np.int32)
-        for owner in distinct_numbers(owners).tolist():
-            if alone := judge.alone(names[owner], of_edges=is_ring):
-                table[owner] = self._verdicts[alone]
-        numbers = table.take(owners)
-        if not (unread := numbers < 0).any():
-            return numbers
-        rest = marked(things, unread) if isinstance(things, Ring) else things[unread]
-        found, owners = list[int](), owners[unread]
-        async with aclosing(properties_of(self._db, self._inner, rest, judge.keys)) as parts:
-            async for part, values in parts:
+        """The numbers of the verdicts on nodes or edges, whose metadata decide."""
+        found, read = [owners[:0]], properties_of(self._db, self._inner, things, self._judge.keys)
+        async with aclosing(read) as parts:
+            async for part, known in parts:
                 call.hold(EDGE_BYTES * len(owners[part]))
-                for owner, *own in zip(owners[part].tolist(), *values.values(), strict=True):
-                    known = dict(zip(values, own, strict=True))
-                    found.append(self._verdicts[judge.verdict(judge.reading(names[owner], known))])
-        numbers[unread] = found
-        return numbers
+                work = partial(self._numbers, owners[part], names, known)
+                size = (1 + len(known)) * len(owners[part]) + call.held_items()
+                found.append(await off_loop(size, work))
+        return np.concatenate(found)
+
+    def _numbers(self, owners: IntArray, names: Sequence[str], known: Properties) -> IntArray:
+        """The numbers of the verdicts on nodes or edges, of which equal ones are judged once."""
+        values, different, judge = {key: Values() for key in known}, Numbering(), self._judge
+        codes = [values[key].numbers(of_key).tolist() for key, of_key in known.items()]
+        numbers = different.of(zip(owners.tolist(), *codes, strict=True), len(owners))
+        found = list[int]()
+        for owner, *own in call.checked(different.names):
+            one = {key: values[key].items[code] for key, code in zip(values, own, strict=True)}
+            found.append(self._verdicts[judge.verdict(judge.reading(names[owner], one))])
+        return np.array(found, np.int32).take(numbers)
 
     async def _of_codes(self, codes: IntArray, graph: CodedGraph) -> IntArray:
         """The same by codes; negative if records have to be read."""

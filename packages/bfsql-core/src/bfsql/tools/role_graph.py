@@ -13,6 +13,7 @@ from contextlib import aclosing, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 
 from bfsql import call
@@ -20,6 +21,7 @@ from bfsql.abc import GraphDbInterface, NormalizedBackend, chunks, normalized
 from bfsql.abc.delegating import COMPOSED, SignatureAdapter
 from bfsql.errors import ConfigurationError, StoreError, ToolError
 from bfsql.models import EntityStub, Metadata, Node, Omission, Outline, Pattern, Triple
+from bfsql.models.matching import NameQuery
 from bfsql.models.merge import fold
 from bfsql.models.name_keys import NAME, NO_NAME_KEYS, NameKeys
 from bfsql.query.patterns import PatternReader
@@ -156,7 +158,7 @@ class RoleGraphDb(GraphView):
 
     def columns(self) -> ViewColumns:
         """The visible part in integers, for one call."""
-        return ViewColumns(self._inner, self._judge)
+        return ViewColumns(self._inner, self._judge, (self._judge, _today()))
 
     def numbered(self, keys: Collection[str] = ()) -> None:
         """None: the rings that the cache holds are whole."""
@@ -168,19 +170,32 @@ class RoleGraphDb(GraphView):
     async def search_entities(
         self, query: str, node_types: list[str] | None = None
     ) -> list[EntityStub]:
-        """Candidates, searched among visible types, so that hidden ones take no places."""
+        """Candidates, searched among visible types and without those found to be hidden."""
         every = node_types or [*await self._inner.entity_types()]
         among: list[str] | None = [kind for kind in every if not self._judge.hides(kind)]
         if node_types and not among:
             return []
         if len(every) > MOST_LISTED or not await self._inner.comprehensive():
             among = node_types
-        found = [*await self._inner.search_entities(query, among)]
-        visible: list[EntityStub] = await self._visible(found)
-        if len(visible) < len(found) >= MOST_HITS:
+        wanted, texts, hidden = NameQuery(query), [query], set[str]()
+        words = wanted.significant_words if self._judge.patterns else ()
+        for _ in range(8):  # each time, a store looks behind twice as many that are hidden
+            found = [await self._ask("search_entities", t, among, sorted(hidden)) for t in texts]
+            shown = {one.id for one in await self._visible(chain(*found))}
+            visible = [one for one in found[0] if one.id in shown]
+            more = {one.id for one in chain(*found)} - shown
+            if len(visible) >= MOST_HITS:
+                break
+            new = more - hidden
+            if not new:
+                if not words or any(wanted.match(one.id, one.name, ()) for one in visible):
+                    break
+                texts, words = [query, *words], ()  # which may be rare among what is visible
+            hidden |= more
+        if len(visible) < MOST_HITS and (new or (more and len(found[0]) >= MOST_HITS)):
             reason = "only the first candidates of the store were examined"
             call.omitted(Omission(query, "search", reason=reason))
-        return visible
+        return visible[:MOST_HITS]
 
     async def _ask(self, method: str, /, *args: Any, **named: Any) -> Any:
         """What is visible of the answer of the whole graph."""
