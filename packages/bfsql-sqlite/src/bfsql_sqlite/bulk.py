@@ -254,7 +254,8 @@ class _Load:
         else:
             source.account.nodes += sum(one.count for one in table.nodes)
             source.account.edges += sum(one.count for one in table.edges)
-            records.add_table(table.count)
+            keys = [key for _, key, _ in source.table.fields]
+            records.add_table(table.count, table.names() if table.edges else [""], keys)
             return table
         table.drop()
         return None

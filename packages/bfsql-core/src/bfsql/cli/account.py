@@ -180,6 +180,7 @@ def _changes(report: LoadReport) -> Iterator[str]:
     if report.not_there:
         examples = _examples(report.not_there_examples)
         yield f"Not found, so not removed: {report.not_there:,}{examples}."
+    yield from report.unknown_dates
     if report.dangling_edges:
         examples = _examples(report.dangling_examples)
         yield f"Dangling edges (an end is not a node): {report.dangling_edges:,}{examples}."

@@ -252,6 +252,10 @@ async def _graph(
         lines = reading_table(outline.tables, width=71)
         yield Finding("ok", "tables", "how they were read by their keys", "\n".join(lines))
     properties = {**outline.node_properties, **outline.edge_properties}
+    keys_of = {owner: [one.name for one in known] for owner, known in properties.items()}
+    for sentence in graph.db.time_keys.unknown(keys_of) if keys_of else ():
+        cure = "Correct the setting, unless few facts have it: of large graphs, a part was read."
+        yield Finding("warning", "dates", sentence, cure)
     for owner, known in () if graph.db.time_keys else properties.items():
         if keys := proposed_time_keys({one.name: next(iter(one.values), None) for one in known}):
             names = " and ".join(keys.names)

@@ -233,7 +233,7 @@ def load(configuration: Configuration, source: tuple[str, ...], **options: Any) 
     write = partial(_write, flags["write"], sources, target, reading)
     try:
         with _orderly_end(), _progress() as progress:
-            how = replace(how, progress=progress)
+            how = replace(how, progress=progress, time_keys=settings.time_keys)
             # Outside the event loop, where one Ctrl-C ends it.
             opened = Reading(plugin, sources, reading, remove=removals, how=how)
             if flags["guess"]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from inspect import signature
 from itertools import chain, islice
@@ -31,7 +32,14 @@ from bfsql.models.load import (
 from bfsql.models.merge import UNTYPED
 from bfsql.models.name_keys import ANY_TYPE
 from bfsql.models.rdf_names import NAME_PROPERTIES
-from bfsql.models.records import EdgeRecord, GraphRecord, GraphStream, NodeRecord, Refusal
+from bfsql.models.records import (
+    EdgeRecord,
+    EvidenceRecord,
+    GraphRecord,
+    GraphStream,
+    NodeRecord,
+    Refusal,
+)
 from bfsql.plugins import BackendPlugin
 from bfsql.plugins.declaration import Load
 from bfsql.settings import BackendSettings
@@ -43,6 +51,8 @@ from bfsql.sources.rdf import read_together
 
 EVERY = 1_000
 """Number of records between two calls of `progress`."""
+MOST_KEYS = 1_000
+"""Keys of nodes, or of edges of a predicate, that are collected beside those of dates."""
 
 
 async def load(
@@ -75,6 +85,7 @@ async def load(
             unchanged.
         StoreError: The store cannot be written; it is unchanged.
     """
+    how = replace(how, time_keys=settings.time_keys)
     return await fill(plugin, settings, Reading(plugin, paths, options, remove=remove, how=how))
 
 
@@ -184,6 +195,7 @@ class Reading:
             strict=how.strict,
             progress=_reporter(how.progress, paths),
             sources=sources,
+            dates=how.time_keys.keys if how.time_keys else None,
         )
         """The content of the files."""
         self.removed = RefusalFilter(
@@ -224,6 +236,7 @@ class Reading:
             many_duplicates=10 * merged > report.edges + merged,
             refusals=list(islice(refusals, MAX_REFUSALS)),
             refused=sum(one.refused for one in filters) + report.refused,
+            unknown_dates=self.how.time_keys.unknown(self.records.properties),
             wrong_columns=[*self._node_tables.wrong_columns(report, self._accounts), *unread],
             sources=self._accounts,
             removals=self._removals,
@@ -297,6 +310,7 @@ class RefusalFilter:
         strict: Whether a refusal is an error.
         progress: Called from time to time with the number of records so far.
         sources: The sources of the stream.
+        dates: The keys of dates, if those of all metadata are to be collected.
 
     Attributes:
         sources: The sources of the stream. Instead of all records, a loader may take those of one
@@ -304,6 +318,7 @@ class RefusalFilter:
             graph is the same and it updates the account and calls `add_table`; then `finish`.
         strict: Whether a refusal is an error.
         progress: Has to be called from time to time while a table is read.
+        properties: What keys edges have, by predicate, and nodes, by "".
         name_keys: The types of nodes, with keys of their names, once all records were read here.
     """
 
@@ -314,6 +329,7 @@ class RefusalFilter:
         strict: bool = False,
         progress: Callable[[int], object] | None = None,
         sources: Sequence[Source] = (),
+        dates: Collection[str] | None = None,
     ) -> None:
         self.refusals: list[Refusal] = []
         self.refused = 0
@@ -322,6 +338,8 @@ class RefusalFilter:
         self.progress = progress or (lambda _: None)
         self.name_keys: list[tuple[str, str]] = []
         self._stream = stream
+        self.properties = defaultdict[str, set[str]](set)
+        self._dates = dates
         self._count = 0
 
     def __iter__(self) -> Iterator[GraphRecord]:
@@ -347,14 +365,20 @@ class RefusalFilter:
             if isinstance(record, Refusal):
                 self._refuse(record)
                 continue
+            if self._dates is not None and not isinstance(record, EvidenceRecord):
+                keys = self.properties[record.predicate if isinstance(record, EdgeRecord) else ""]
+                few = record.metadata if len(keys) < MOST_KEYS else self._dates
+                keys.update(filter(record.metadata.__contains__, few))
             yield record
             self._count += 1
             if self._count % EVERY == 0:
                 self.progress(self._count)
 
-    def add_table(self, count: int) -> None:
-        """Count the records of a table that a loader read itself."""
+    def add_table(self, count: int, predicates: Iterable[str], keys: Collection[str]) -> None:
+        """Count the records of a table that a loader read itself; "" is for nodes."""
         self._count += count
+        for predicate in predicates:
+            self.properties[predicate].update(keys)
 
     def finish(self) -> None:
         """Check that there was a record.

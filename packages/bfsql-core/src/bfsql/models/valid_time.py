@@ -13,7 +13,7 @@ from math import inf
 from types import NoneType
 from typing import Any, NamedTuple, TypeAlias
 
-from bfsql.errors import ToolError, bad_value
+from bfsql.errors import ToolError, bad_value, did_you_mean
 from bfsql.models.comparison import Moment, end_of, moment_in, scalars, shown_as, start_of
 from bfsql.models.merge import EdgeMerge, merge_edges
 from bfsql.models.quotation import excerpt, plain, quoted
@@ -80,6 +80,22 @@ class TimeKeys:
         """As options of a command."""
         ends = (("--valid-from", self.valid_from), ("--valid-until", self.valid_until))
         return " ".join(f"{flag} {shlex.quote(name)}" for flag, some in ends for name in some)
+
+    def unknown(self, properties: Mapping[str, Iterable[str]]) -> list[str]:
+        """A sentence on each name that is of no property, with the nearest that are.
+
+        Args:
+            properties: Keys of metadata by predicate or type; by "" if types are not known.
+        """
+        known = {f"{owner}.{key}" for owner, keys in properties.items() for key in keys}
+        keys = {key for some in properties.values() for key in some}
+        of_any = tuple(f".{key}" for key in properties.get("", ()))
+        return [
+            f"No node and no edge has the property {name}, which is to say when facts hold."
+            f"{did_you_mean(name, sorted(known | keys))}"
+            for name in self.names
+            if name not in known | keys and not name.endswith(of_any)
+        ]
 
     def texts(self, owner: str, known: Metadata) -> list[str]:
         """The periods of a fact as `FROM..UNTIL`, by its predicate or type and its metadata."""
