@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import sys
 from typing import Any, get_args
 
@@ -18,6 +19,7 @@ from bfsql.answers import Answer
 from bfsql.call import AnswerFormat
 from bfsql.cli.configuration import Configuration
 from bfsql.cli.configured import ConfiguredCommand, opened
+from bfsql.errors import ToolError
 from bfsql.tools.descriptions import HELP, TOOLS, ToolDefinition
 from bfsql.tools.parameters import PARAMETERS, Parameter
 
@@ -172,7 +174,13 @@ async def _ask(configuration: Configuration, tool: str, arguments: dict[str, Any
     async with opened(configuration) as graph:
         if tool == "describe_schema":
             await graph.counted()  # there is no later call that could show it
-        return await graph.call(tool, arguments)
+        try:
+            return await graph.call(tool, arguments)
+        except ToolError as error:
+            for name in _OPTIONS:
+                if error.argument is not None and re.search(rf"\b{name}\b", str(error)):
+                    error.args = (f"{error} On the command line, {name} is {_option_flag(name)}.",)
+            raise
 
 
 _COMMANDS = {definition.name: tool_command(definition) for definition in TOOLS}
