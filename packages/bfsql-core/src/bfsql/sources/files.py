@@ -159,7 +159,8 @@ def faults_of(path: Path) -> Iterator[None]:
 
     Raises:
         SourceError: The file cannot be opened or read, its compressed data is damaged, or it is
-            not text in its encoding and the format cannot continue after that.
+            not text in its encoding and the format cannot continue after that; of a file without
+            a byte that a format does not allow, that it is empty.
     """
     try:
         yield
@@ -170,7 +171,11 @@ def faults_of(path: Path) -> Iterator[None]:
             "with --encoding"
         )
         raise SourceError(path, reason) from error
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+    except (SourceError, EOFError, zlib.error, gzip.BadGzipFile) as error:
+        if path.is_file() and not path.stat().st_size:
+            raise SourceError(path, "is empty; get the file again, or leave it out") from error
+        if isinstance(error, SourceError):
+            raise
         packed = "Zstandard file" if path.suffix.lower() == ".zst" else "gzip file"
         reason = f"this is not a {packed}, or it is damaged ({error}); get the file again"
         raise SourceError(path, reason) from error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -216,6 +216,8 @@ def _inputs(path: Path, options: SourceOptions, errors: _Errors) -> Iterator[_In
             format_ = format_of(file, options.format)
             with faults_of(file):
                 before = stamp(file) if file.is_file() else None
+            if before is not None and not before[1]:
+                notes = (*notes, "it is empty")
             if options.format is None:
                 notes = (*notes, *note_on_name(file, format_))
             yield _Input(file, str(file), format_, before, path, notes)
@@ -235,11 +237,12 @@ class _Errors:
     @contextmanager
     def of(self, source: _Input | Path) -> Iterator[None]:
         """Keep an error that is raised."""
+        path = source.path if isinstance(source, _Input) else source
         try:
-            with faults_of(source.path) if isinstance(source, _Input) else nullcontext():
+            with faults_of(path):
                 yield
         except SourceError as error:
-            self.found.setdefault(str(source.path if isinstance(source, _Input) else source), error)
+            self.found.setdefault(str(path), error)
 
     def check(self) -> None:
         """Raise what was kept.
