@@ -254,8 +254,10 @@ class _Load:
         else:
             source.account.nodes += sum(one.count for one in table.nodes)
             source.account.edges += sum(one.count for one in table.edges)
-            keys = [key for _, key, _ in source.table.fields]
-            records.add_table(table.count, table.names() if table.edges else [""], keys)
+            records.count += table.count
+            every = self._connection.table(table.predicates).fetchall() if table.edges else [("",)]
+            for name, *_ in every:
+                records.properties[name].update(key for _, key, _ in source.table.fields)
             return table
         table.drop()
         return None

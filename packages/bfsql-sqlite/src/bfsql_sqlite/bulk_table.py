@@ -94,11 +94,6 @@ class BulkTable:
         """The table itself if it has edges."""
         return [self] if isinstance(self._table.columns, EdgeColumns) else []
 
-    def names(self) -> list[str]:
-        """The predicates of its edges."""
-        found = self._connection.execute(f"SELECT name FROM {self.predicates}").fetchall()
-        return [name for (name,) in found]
-
     def padded(self, width: int) -> str:
         """The cells as this number of columns."""
         return ", ".join(self._cells() + ["NULL"] * (width - self.width))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 import sys
 from typing import Any, get_args
 
@@ -177,9 +176,9 @@ async def _ask(configuration: Configuration, tool: str, arguments: dict[str, Any
         try:
             return await graph.call(tool, arguments)
         except ToolError as error:
-            for name in _OPTIONS:
-                if error.argument is not None and re.search(rf"\b{name}\b", str(error)):
-                    error.args = (f"{error} On the command line, {name} is {_option_flag(name)}.",)
+            odd = [name for name in _OPTIONS if error.argument and f" {name}" in f" {error}"]
+            more = [f"On the command line, {name} is {_option_flag(name)}." for name in odd]
+            error.args = (" ".join([str(error), *more]),)
             raise
 
 

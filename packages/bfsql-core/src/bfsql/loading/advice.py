@@ -76,10 +76,7 @@ def propose_dates(sources: Iterable[SourceAccount]) -> None:
     for account in sources:
         columns = {one.name: one.example for one in account.columns if one.meaning == "metadata"}
         if keys := proposed_time_keys(columns):
-            account.note(
-                f"{' and '.join(keys.names)} may be the dates of "
-                f"facts: with {keys.options}, questions can be about a day (at)"
-            )
+            account.note(keys.proposal)
 
 
 def _rows(table: AnyTable, most: int | None = 1_000) -> Iterator[Mapping[str, Any]]:

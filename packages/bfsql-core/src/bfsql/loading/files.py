@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from inspect import signature
 from itertools import chain, islice
@@ -31,15 +31,9 @@ from bfsql.models.load import (
 )
 from bfsql.models.merge import UNTYPED
 from bfsql.models.name_keys import ANY_TYPE
+from bfsql.models.outline import MOST_KEYS
 from bfsql.models.rdf_names import NAME_PROPERTIES
-from bfsql.models.records import (
-    EdgeRecord,
-    EvidenceRecord,
-    GraphRecord,
-    GraphStream,
-    NodeRecord,
-    Refusal,
-)
+from bfsql.models.records import EdgeRecord, GraphRecord, GraphStream, NodeRecord, Refusal
 from bfsql.plugins import BackendPlugin
 from bfsql.plugins.declaration import Load
 from bfsql.settings import BackendSettings
@@ -51,8 +45,6 @@ from bfsql.sources.rdf import read_together
 
 EVERY = 1_000
 """Number of records between two calls of `progress`."""
-MOST_KEYS = 1_000
-"""Keys of nodes, or of edges of a predicate, that are collected beside those of dates."""
 
 
 async def load(
@@ -195,7 +187,7 @@ class Reading:
             strict=how.strict,
             progress=_reporter(how.progress, paths),
             sources=sources,
-            dates=how.time_keys.keys if how.time_keys else None,
+            dates=how.time_keys.keys if how.time_keys else (),
         )
         """The content of the files."""
         self.removed = RefusalFilter(
@@ -310,15 +302,16 @@ class RefusalFilter:
         strict: Whether a refusal is an error.
         progress: Called from time to time with the number of records so far.
         sources: The sources of the stream.
-        dates: The keys of dates, if those of all metadata are to be collected.
+        dates: Keys to collect, with others of the same records; none without any.
 
     Attributes:
         sources: The sources of the stream. Instead of all records, a loader may take those of one
             source after the other from `records_of`, or read the table of a source itself, if the
-            graph is the same and it updates the account and calls `add_table`; then `finish`.
+            graph is the same and it updates the account, `count` and `properties`; then `finish`.
         strict: Whether a refusal is an error.
         progress: Has to be called from time to time while a table is read.
-        properties: What keys edges have, by predicate, and nodes, by "".
+        count: Number of records so far.
+        properties: The keys of edges by predicate, and under "" those of nodes.
         name_keys: The types of nodes, with keys of their names, once all records were read here.
     """
 
@@ -329,7 +322,7 @@ class RefusalFilter:
         strict: bool = False,
         progress: Callable[[int], object] | None = None,
         sources: Sequence[Source] = (),
-        dates: Collection[str] | None = None,
+        dates: Collection[str] = (),
     ) -> None:
         self.refusals: list[Refusal] = []
         self.refused = 0
@@ -337,10 +330,10 @@ class RefusalFilter:
         self.strict = strict
         self.progress = progress or (lambda _: None)
         self.name_keys: list[tuple[str, str]] = []
-        self._stream = stream
         self.properties = defaultdict[str, set[str]](set)
+        self._stream = stream
         self._dates = dates
-        self._count = 0
+        self.count = 0
 
     def __iter__(self) -> Iterator[GraphRecord]:
         """The records; they can be read once.
@@ -365,20 +358,14 @@ class RefusalFilter:
             if isinstance(record, Refusal):
                 self._refuse(record)
                 continue
-            if self._dates is not None and not isinstance(record, EvidenceRecord):
+            if self._dates and isinstance(record, NodeRecord | EdgeRecord):
                 keys = self.properties[record.predicate if isinstance(record, EdgeRecord) else ""]
                 few = record.metadata if len(keys) < MOST_KEYS else self._dates
                 keys.update(filter(record.metadata.__contains__, few))
             yield record
-            self._count += 1
-            if self._count % EVERY == 0:
-                self.progress(self._count)
-
-    def add_table(self, count: int, predicates: Iterable[str], keys: Collection[str]) -> None:
-        """Count the records of a table that a loader read itself; "" is for nodes."""
-        self._count += count
-        for predicate in predicates:
-            self.properties[predicate].update(keys)
+            self.count += 1
+            if self.count % EVERY == 0:
+                self.progress(self.count)
 
     def finish(self) -> None:
         """Check that there was a record.
@@ -386,11 +373,11 @@ class RefusalFilter:
         Raises:
             SourceError: Every line was refused.
         """
-        if not self._count and self.refusals:
+        if not self.count and self.refusals:
             first = self.refusals[0]
             reason = f"{first.reason} (no line of the source can be used, so nothing was loaded)"
             raise SourceError(first.path, reason, first.line)
-        self.progress(self._count)
+        self.progress(self.count)
 
     def _refuse(self, refusal: Refusal) -> None:
         if self.strict:

@@ -27,8 +27,7 @@ HIDDEN = re.compile(f"[{_CONTROLS}{_BIDI}{_IGNORABLE}]")
 """One character of the table; some of them are needed in their places."""
 
 _ESCAPED = re.compile(f"[{_CONTROLS}{_BIDI}{_IGNORABLE}{_SEPARATORS}\ud800-\udfff]")
-# All but the characters of the table that Python considers printable. To search for these takes
-# twice as long.
+# All but the characters of the table that Python considers printable; to search takes longer.
 _VISIBLE = re.compile(
     "[\0-\u034e\u0350-\u115e\u1161-\u17b3\u17b6-\u180a\u1810-\u3163\u3165-\ufdff\ufe10-\uff9f"
     "\uffa1-\U000e00ff\U000e01f0-\U0010ffff]*+"

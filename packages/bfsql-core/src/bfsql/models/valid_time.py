@@ -76,25 +76,25 @@ class TimeKeys:
         return list(dict.fromkeys((*self.valid_from, *self.valid_until)))
 
     @property
-    def options(self) -> str:
-        """As options of a command."""
+    def proposal(self) -> str:
+        """A clause on these properties, which may be meant, with options of a command."""
         ends = (("--valid-from", self.valid_from), ("--valid-until", self.valid_until))
-        return " ".join(f"{flag} {shlex.quote(name)}" for flag, some in ends for name in some)
+        options = (f"{flag} {shlex.quote(name)}" for flag, some in ends for name in some)
+        return (
+            f"{' and '.join(self.names)} may be the dates of facts: with {' '.join(options)}, "
+            "questions can be about a day (at)"
+        )
 
     def unknown(self, properties: Mapping[str, Iterable[str]]) -> list[str]:
-        """A sentence on each name that is of no property, with the nearest that are.
-
-        Args:
-            properties: Keys of metadata by predicate or type; by "" if types are not known.
-        """
-        known = {f"{owner}.{key}" for owner, keys in properties.items() for key in keys}
-        keys = {key for some in properties.values() for key in some}
+        """A sentence on each name of no property, by the keys of predicates, types, and ""=any."""
+        known = {key for keys in properties.values() for key in keys}
+        known |= {f"{owner}.{key}" for owner, keys in properties.items() if owner for key in keys}
         of_any = tuple(f".{key}" for key in properties.get("", ()))
         return [
-            f"No node and no edge has the property {name}, which is to say when facts hold."
-            f"{did_you_mean(name, sorted(known | keys))}"
+            f"Nothing that was read has the property {name}, which is to say when facts hold."
+            f"{did_you_mean(name, sorted(known))}"
             for name in self.names
-            if name not in known | keys and not name.endswith(of_any)
+            if properties and name not in known and not name.endswith(of_any)
         ]
 
     def texts(self, owner: str, known: Metadata) -> list[str]:

@@ -159,8 +159,7 @@ def faults_of(path: Path) -> Iterator[None]:
 
     Raises:
         SourceError: The file cannot be opened or read, its compressed data is damaged, or it is
-            not text in its encoding and the format cannot continue after that; of a file without
-            a byte that a format does not allow, that it is empty.
+            not text in its encoding and the format cannot continue after that, or it is empty.
     """
     try:
         yield
