@@ -149,9 +149,7 @@ def test_dates_that_are_no_property_are_named_with_the_nearest(run, folder, stor
     (folder / "n.jsonl").write_text('{"id": "a", "type": "T", "until": 2021}\n{"id": "b"}\n')
     names = "since,sinse,KNOWS.since,KNEW.since,until,T.until,never"
     done = run("load", "e.csv", "n.jsonl", "--valid-from", names, *store)
-    told = re.findall(
-        r"^Nothing .* property (\S+), [^.]*\.(.*)", , done.stdout
-    )
+    told = re.findall(r"Nothing .* property (\S+), [^.]*\.(.*)", done.stdout)
     near = [("sinse", " Did you mean since?"), ("KNEW.since", " Did you mean KNOWS.since?")]
     assert (done.exit_code, told) == (0, [*near, ("never", "")])
 
