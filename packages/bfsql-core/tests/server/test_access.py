@@ -4,6 +4,7 @@ import hashlib
 import logging
 from datetime import datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -241,12 +242,10 @@ def test_a_name_that_no_line_can_have_is_refused(name):
 
 
 async def test_a_token_is_refused_when_it_has_expired_and_its_use_is_noted(tmp_path, monkeypatch):
-    class Noon(datetime):
-        @classmethod
-        def now(cls, tz=None):
-            return cls(2026, 7, 1, 12, tzinfo=tz)
-
-    monkeypatch.setattr("bfsql.serving.tokens.datetime", Noon)
+    clock = SimpleNamespace(
+        now=lambda zone: datetime(2026, 7, 1, tzinfo=zone), fromisoformat=datetime.fromisoformat
+    )
+    monkeypatch.setattr("bfsql.serving.tokens.datetime", clock)
     path = tmp_path / "tokens.txt"
     ends = {"over": "2020-01-31", "zone": "2020-01-31T00:00:00+01:00", "later": "9000-01-31"}
     made = {name: new_token() for name in (*ends, "always")}
