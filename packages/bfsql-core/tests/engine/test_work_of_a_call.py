@@ -70,7 +70,7 @@ async def test_a_call_with_many_conditions_ends_at_its_deadline_and_its_work_wit
             await graph.bfs_query(seeds=["hub"], max_hops=1, where=where, limit=1)
         assert late.value.kind == "deadline"
         before = 0
-        while before != (before := len(compared)):  # until the threads have ended
+        while before != (before := len(compared)):  # noqa: ASYNC110 - until the threads have ended
             await asyncio.sleep(0.5)
         assert 0 < before < 5_000 * 200 / 2
 
