@@ -44,7 +44,6 @@ _of_file = partial(_several, metavar=_OF_FILE)
 
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 
-
 _STORES = ("--path", "--backend", "--config", "--context", "--write")
 """Options with which a TOML file among the arguments names no store, or is no source."""
 

@@ -31,7 +31,7 @@ from bfsql.models.load import (
 )
 from bfsql.models.merge import UNTYPED
 from bfsql.models.name_keys import ANY_TYPE
-from bfsql.models.outline import MOST_KEYS
+from bfsql.models.outline import MOST_KEYS, MOST_RELATIONS
 from bfsql.models.rdf_names import NAME_PROPERTIES
 from bfsql.models.records import EdgeRecord, GraphRecord, GraphStream, NodeRecord, Refusal
 from bfsql.plugins import BackendPlugin
@@ -332,7 +332,7 @@ class RefusalFilter:
         self.name_keys: list[tuple[str, str]] = []
         self.properties = defaultdict[str, set[str]](set)
         self._stream = stream
-        self._dates = dates
+        self.dates = dates
         self.count = 0
 
     def __iter__(self) -> Iterator[GraphRecord]:
@@ -358,14 +358,16 @@ class RefusalFilter:
             if isinstance(record, Refusal):
                 self._refuse(record)
                 continue
-            if self._dates and isinstance(record, NodeRecord | EdgeRecord):
+            if self.dates and isinstance(record, NodeRecord | EdgeRecord):
                 keys = self.properties[record.predicate if isinstance(record, EdgeRecord) else ""]
-                few = record.metadata if len(keys) < MOST_KEYS else self._dates
+                few = record.metadata if len(keys) < MOST_KEYS else self.dates
                 keys.update(filter(record.metadata.__contains__, few))
             yield record
             self.count += 1
             if self.count % EVERY == 0:
                 self.progress(self.count)
+                if len(self.properties) > MOST_RELATIONS:
+                    self.dates = ()  # so many that nothing is said of them
 
     def finish(self) -> None:
         """Check that there was a record.

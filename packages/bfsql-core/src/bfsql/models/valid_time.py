@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, TypeAlias
 from bfsql.errors import ToolError, bad_value, did_you_mean
 from bfsql.models.comparison import Moment, end_of, moment_in, scalars, shown_as, start_of
 from bfsql.models.merge import EdgeMerge, merge_edges
+from bfsql.models.outline import MOST_RELATIONS
 from bfsql.models.quotation import excerpt, plain, quoted
 from bfsql.models.records import Metadata, Node
 
@@ -86,7 +87,9 @@ class TimeKeys:
         )
 
     def unknown(self, properties: Mapping[str, Iterable[str]]) -> list[str]:
-        """A sentence on each name of no property, by the keys of predicates, types, and ""=any."""
+        """A sentence on each name of no property, by keys of predicates and types; "" is any."""
+        if not 0 < len(properties) <= MOST_RELATIONS:
+            return []
         known = {key for keys in properties.values() for key in keys}
         known |= {f"{owner}.{key}" for owner, keys in properties.items() if owner for key in keys}
         of_any = tuple(f".{key}" for key in properties.get("", ()))
@@ -94,7 +97,7 @@ class TimeKeys:
             f"Nothing that was read has the property {name}, which is to say when facts hold."
             f"{did_you_mean(name, sorted(known))}"
             for name in self.names
-            if properties and name not in known and not name.endswith(of_any)
+            if name not in known and not name.endswith(of_any)
         ]
 
     def texts(self, owner: str, known: Metadata) -> list[str]:

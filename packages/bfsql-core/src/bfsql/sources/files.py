@@ -6,6 +6,7 @@ import gzip
 import importlib
 import importlib.util
 import io
+import os
 import re
 import stat
 import sys
@@ -171,7 +172,7 @@ def faults_of(path: Path) -> Iterator[None]:
         )
         raise SourceError(path, reason) from error
     except (SourceError, EOFError, zlib.error, gzip.BadGzipFile) as error:
-        if path.is_file() and not path.stat().st_size:
+        if os.path.isfile(path) and not path.stat().st_size:  # noqa: PTH113 - it raises nothing
             raise SourceError(path, "is empty; get the file again, or leave it out") from error
         if isinstance(error, SourceError):
             raise

@@ -247,12 +247,10 @@ class _Errors:
         Raises:
             SourceError: There is an error; of several, each in a line.
         """
-        if len(self.found) == 1:
-            raise next(iter(self.found.values()))
         if self.found:
             first, *others = self.found.values()
             reasons = "\n".join([first.reason, *map(str, others)])
-            raise SourceError(first.path, reasons, first.line)
+            raise SourceError(first.path, reasons, first.line) if others else first
 
 
 def _read(source: _Input, records: GraphStream, account: SourceAccount) -> GraphStream:
