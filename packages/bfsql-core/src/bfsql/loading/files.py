@@ -11,13 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bfsql.errors import ConfigurationError, LoadRefused, SourceError
-from bfsql.loading.advice import (
-    NodeTables,
-    add_advice,
-    propose_dates,
-    unread_references,
-    with_typed_ends,
-)
+from bfsql.loading.advice import NodeTables, add_advice, unread_references, with_typed_ends
 from bfsql.loading.intake import MAX_REFUSALS, check_graph
 from bfsql.loading.staging import StagedEdge, StagedNode, staged
 from bfsql.models.load import (
@@ -90,10 +84,7 @@ async def fill(plugin: BackendPlugin, settings: BackendSettings, reading: Readin
         )
     load_records = _with_options(plugin.load, reading.how)
     try:
-        report = reading.completed(await load_records(settings, reading.records, reading.how))
-        if not settings.time_keys:
-            propose_dates(report.sources)
-        return report
+        return reading.completed(await load_records(settings, reading.records, reading.how))
     finally:
         reading.close()
 
@@ -218,7 +209,7 @@ class Reading:
         statements = sum(account.nodes - account.joined_nodes for account in rdf)
         refusals = chain(*(one.refusals for one in filters), report.refusals)
         report = with_typed_ends(report, self._ends)
-        add_advice(self._sources, self._node_tables.samples, report)
+        add_advice(self._sources, self._node_tables.samples, report, self.how.time_keys)
         unread = [] if report.edges else unread_references(self._sources)
         merged = report.duplicate_edges if not rdf and not self.how.count_duplicates else 0
         return replace(
