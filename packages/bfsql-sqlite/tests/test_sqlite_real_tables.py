@@ -418,7 +418,7 @@ CASES = {
         types="airport",
     ),
     "several bad files": Case(
-        {"a.csv": "a,b\n1,2\n", "b.xlsx": "", "c.net": "*Vertices 1\n"},
+        {"a.csv": "a,b\n1,2\n", "b.xlsx": "x", "c.net": "*Vertices 1\n"},
         "",
         "",
         ("a.csv: no column is", "b.xlsx: is read by the keys of its tables", "read_pajek"),
