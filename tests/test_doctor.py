@@ -80,6 +80,12 @@ def nameless(folder: Path) -> list[str]:
     return [loaded(folder, n="id,type,size\na,T,1\nb,T,2\n", e=edges)]
 
 
+def misdated(folder: Path) -> list[str]:
+    edges = "subject,predicate,object,year\na,p,b,2020\n"
+    graph = loaded(folder, n="id,type,name\na,T,A\nb,T,B\n", e=edges)
+    return [graph, "--valid-from", "year,p.year,year.of"]
+
+
 def unlabelled(folder: Path) -> list[str]:
     book = "@prefix ex: <https://example.org/> . ex:b a ex:Book ; ex:heading 'B' ; ex:on ex:c ."
     (folder / "books.ttl").write_text(book)
@@ -114,6 +120,7 @@ def no_triples(folder: Path) -> list[str]:
             "names",
             "bfsql serve FILE --label-property PROPERTY. Properties with text: ex:heading.",
         ),
+        (misdated, "warning", "dates", "the property year.of, which is to say when facts hold."),
         (no_server, "wrong", "store", "127.0.0.1"),
         (broken_rdf, "wrong", "store", "books.ttl"),
         (no_triples, "wrong", "graph", "bfsql load --help"),

@@ -1,6 +1,5 @@
 """The SPARQL servers of the test session: each answers, loads, clears its data, and restarts."""
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote, urlencode
@@ -97,10 +96,9 @@ def test_oxigraph_stops_a_query_at_its_time_limit() -> None:
         server.start()
         try:
             server.load(_statements(500))
-            before = time.monotonic()
-            with pytest.raises((Refused, OSError, ValueError)):
+            with pytest.raises((Refused, OSError, ValueError)) as stopped:
                 server.select("SELECT (COUNT(*) AS ?n) { ?a ?p ?b . ?c ?q ?d . ?e ?r ?f }")
-            assert time.monotonic() - before < 10
+            assert not isinstance(stopped.value, TimeoutError)  # of the client
         finally:
             server.kill()
 

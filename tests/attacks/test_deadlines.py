@@ -36,7 +36,7 @@ N = 1_000_000
 HARD: dict[str, Metadata] = {
     "numbers": {"v": list(range(N))},
     "texts": {"v": [f"\u00e9{k}" for k in range(N)]},
-    "a long text": {"v": "\u00e9\u0301 " * 5 * N},
+    "a long text": {"v": "\u00e9\u0301 " * 8 * N},
     "keys": {f"k{k}": "\u202e" for k in range(N // 4)},
 }
 

@@ -17,6 +17,7 @@ from playwright.async_api import Locator, Page, expect
 from bfsql.models import EdgeRecord, NodeRecord
 from bfsql_sqlite import SqliteSettings, load_graph
 from bfsql_test_support.browser.chromium import Visit
+from bfsql_test_support.browser.screenshots import READY
 from bfsql_test_support.servers.serve_process import Served, exploring
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -283,8 +284,7 @@ async def test_a_replay_lights_what_the_call_found_and_nothing_after_a_refusal(
     found = []
     for step in (1, 2, 3, 4):
         page = await tab.open(crimes.url, view="replay", step=step)
-        await page.evaluate("import('/assets/shown.js').then((m) => m.shown().picture.settled)")
-        await page.wait_for_timeout(200)
+        await page.evaluate(READY)
         png = base64.b64encode(await page.locator(".stage").screenshot()).decode()
         found.append(await page.evaluate(COLOURED, png))
     assert found[0] > found[1] > 0

@@ -4,7 +4,6 @@ import asyncio
 import json
 import re
 import ssl
-import time
 from collections.abc import Callable
 
 import aiohttp
@@ -228,11 +227,16 @@ async def test_a_connection_that_broke_while_it_was_idle_is_replaced(two, backen
 
 async def test_the_deadline_of_the_call_reaches_the_server(graph, monkeypatch):
     monkeypatch.setattr("bfsql_gremlin.queries.ring", _slow)
-    backend = await GremlinBackend.create(graph)
-    begun = time.monotonic()
+    backend, limits = await GremlinBackend.create(graph), []
+    serialize = backend._client._serializer.serialize_message
+    monkeypatch.setattr(
+        backend._client._serializer,
+        "serialize_message",
+        lambda request, message: limits.append(message.args) or serialize(request, message),
+    )
     with call.scope(seconds=0.5), pytest.raises(TimeoutError):
         await backend.edges_batch(["a"])
-    assert time.monotonic() - begun < 5
+    assert 0 < limits[-1]["evaluationTimeout"] <= 500
     monkeypatch.undo()
     assert await ring(backend) == RING
     await backend.close()

@@ -54,13 +54,15 @@ async def account(*, database, schema, opened, pgbouncer, load, small_records):
                 f"CREATE POLICY {policy} ON {schema}.{table} {to} USING ({key} {others})",
             )
 
+    def url(*, pooled):
+        return (pgbouncer.url if pooled else database.address)(database.name, name)
+
     async def open_it(*, pooled=False, **settings):
-        url = (pgbouncer.url if pooled else database.address)(database.name, name)
-        return await opened(url, **{"role": role, "transaction_pooling": pooled, **settings})
+        own = {"role": role, "transaction_pooling": pooled, **settings}
+        return await opened(url(pooled=pooled), **own)
 
     await load(small_records)
     await guard(["a", "a:p:b"])
-    url = database.address(database.name, name)
     yield SimpleNamespace(guard=guard, open=open_it, url=url, prefix=f"{name} ")
     await database.run(f"DROP OWNED BY {own}", f"DROP ROLE {own}, {name}")
 
@@ -135,6 +137,7 @@ max_identities = 2
 [backend]
 name = "postgres"
 dsn = URL
+transaction_pooling = POOLED
 schema = SCHEMA
 role = OWN
 [roles.lab]
@@ -166,13 +169,14 @@ def asking(graph, settings):
     return ask
 
 
-@pytest.mark.parametrize("number", [0, 12])
+@pytest.mark.parametrize(("number", "pooled"), [(0, False), (12, False), (12, True)])
 async def test_each_token_has_the_answers_of_its_rows(
-    *, database, schema, load, opened, account, tmp_path, number
+    *, database, schema, load, opened, account, tmp_path, number, pooled
 ):
     graph, draw, asks = drawn_graph(number), random.Random(number), {}
     await load([KINDS[kind](*own) for kind, *own in graph.records])
-    values = {"URL": account.url, "SCHEMA": schema, "OWN": account.prefix + KIND}
+    values = {"URL": account.url(pooled=pooled), "SCHEMA": schema, "OWN": account.prefix + KIND}
+    values["POOLED"] = pooled
     text, file = FILE.replace("ROLE", json.dumps(account.prefix + "{kind}")), tmp_path / "b.toml"
     for name, value in values.items():
         text = text.replace(name, json.dumps(value))

@@ -418,7 +418,7 @@ CASES = {
         types="airport",
     ),
     "several bad files": Case(
-        {"a.csv": "a,b\n1,2\n", "b.xlsx": "", "c.net": "*Vertices 1\n"},
+        {"a.csv": "a,b\n1,2\n", "b.xlsx": "x", "c.net": "*Vertices 1\n"},
         "",
         "",
         ("a.csv: no column is", "b.xlsx: is read by the keys of its tables", "read_pajek"),
@@ -511,9 +511,12 @@ def test_a_format_that_cannot_be_read_says_what_to_convert_it_with(suffix, tmp_p
         format_of(path, None)
 
 
-def test_recognising_a_large_file_takes_milliseconds(tmp_path):
-    path = tmp_path / "large.txt"
-    path.write_text("".join(f"{at} {at + 1}\n" for at in range(1_000_000)))
-    before = time.process_time()
-    assert format_of(path, None) == "csv"
-    assert time.process_time() - before < 0.05
+def test_recognising_a_large_file_takes_no_longer_than_a_small_one(tmp_path):
+    def seconds(lines):
+        path = tmp_path / f"{lines}.txt"
+        path.write_text("".join(f"{at} {at + 1}\n" for at in range(lines)))
+        began = time.process_time()
+        assert format_of(path, None) == "csv"
+        return time.process_time() - began
+
+    assert min(seconds(1_000_000) for _ in range(3)) < 5 * min(seconds(10_000) for _ in range(3))

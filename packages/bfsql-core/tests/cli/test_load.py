@@ -141,6 +141,19 @@ def test_every_edge_has_its_multiplicity_on_request_and_many_duplicates_propose_
         assert ("--count-duplicates" in tried.stdout) == (not options)
 
 
+@pytest.mark.parametrize(
+    "store", [["--path", "t.json"], ["--path", "g.db", "--backend", "sqlite"], ["--dry-run"]]
+)
+def test_dates_that_are_no_property_are_named_with_the_nearest(run, folder, store):
+    (folder / "e.csv").write_text("subject,predicate,object,since\na,KNOWS,b,2020\nb,SAW,a,\n")
+    (folder / "n.jsonl").write_text('{"id": "a", "type": "T", "until": 2021}\n{"id": "b"}\n')
+    names = "since,sinse,KNOWS.since,KNEW.since,until,T.until,never"
+    done = run("load", "e.csv", "n.jsonl", "--valid-from", names, *store)
+    told = re.findall(r"Nothing .* property (\S+), [^.]*\.(.*)", done.stdout)
+    near = [("sinse", " Did you mean since?"), ("KNEW.since", " Did you mean KNOWS.since?")]
+    assert (done.exit_code, told) == (0, [*near, ("never", "")])
+
+
 def test_a_graph_file_keeps_its_title_and_its_description(run, folder):
     async def described(path="g.db", **settings):
         async with bfsql.open_graph("sqlite", path=folder / path, **settings) as graph:

@@ -38,6 +38,8 @@ def test_notes_of_a_list_go_to_standard_error(loaded):
         (["bfs-query", "p:1", "--max-hops", "2.5"], "max_hops must be"),
         (["bfs-query", "p:1", "--max-hops", "6"], "max_hops must be"),
         (["bfs-query", "--max-hops", "1"], "Missing argument SEEDS. Name, id or pattern: "),
+        (["bfs-query", "p:1", "--step", "[x"], "On the command line, path is --step."),
+        (["bfs-query", "p:1", "--show", "all"], "Give path as well, or leave show out. On the"),
         (["search-entities"], "Missing argument QUERY. "),
         (["describe-entity", "p:99"], "search_entities"),
         (["bfs-query", "p:1", "--max-hops", "1", "--limit", "-1"], "limit"),

@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
@@ -247,9 +246,7 @@ async def test_a_deadline_in_the_middle_of_a_hub_gives_the_last_whole_ring(tool,
 
     async def stopped(way: str) -> dict[str, Any]:
         async with opened(way, limits, spokes=WHOLE * BATCH, pause=PAUSE) as (graph, given):
-            began = time.monotonic()
             answer = await stubs(graph, tool, **{depth: 3})
-            assert time.monotonic() - began < WHOLE * PAUSE
             await _nothing_more(given)
         return answer
 

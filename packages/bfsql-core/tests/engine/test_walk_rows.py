@@ -133,8 +133,9 @@ async def test_any_page_of_very_many_walks_begins_at_once():
     backend = ColumnsOverMemory(layered(width, depth))
     first = await rows(backend, **call)
     assert first["walk_count"] == width**depth
+    took = []
     for offset in (0, 1, width**3 + 5, width**depth // 2, width**depth - 2):
-        begun = time.monotonic()
+        begun = time.process_time()
         for by in (None, "3.name"):
             answer = await rows(backend, **call, offset=offset, **({"sort_by": by} if by else {}))
             assert len(answer["walks"]) == min(3, width**depth - offset)
@@ -146,7 +147,8 @@ async def test_any_page_of_very_many_walks_begins_at_once():
                     numbers.append(number)
                 nodes = [f"{n}:{number:03}" for n, number in enumerate(reversed(numbers))]
                 assert answer["walks"][0]["nodes"] == nodes
-        assert time.monotonic() - begun < 10
+        took.append(time.process_time() - begun)
+    assert max(took) < 10 * took[0]
 
 
 async def test_more_walks_than_a_number_holds_are_said_to_be_that_many():

@@ -2,8 +2,9 @@
 
 import hashlib
 import logging
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -240,7 +241,11 @@ def test_a_name_that_no_line_can_have_is_refused(name):
         token_line(name, "x")
 
 
-async def test_a_token_is_refused_when_it_has_expired_and_its_use_is_noted(tmp_path):
+async def test_a_token_is_refused_when_it_has_expired_and_its_use_is_noted(tmp_path, monkeypatch):
+    clock = SimpleNamespace(
+        now=lambda zone: datetime(2026, 7, 1, tzinfo=zone), fromisoformat=datetime.fromisoformat
+    )
+    monkeypatch.setattr("bfsql.serving.tokens.datetime", clock)
     path = tmp_path / "tokens.txt"
     ends = {"over": "2020-01-31", "zone": "2020-01-31T00:00:00+01:00", "later": "9000-01-31"}
     made = {name: new_token() for name in (*ends, "always")}
@@ -250,10 +255,10 @@ async def test_a_token_is_refused_when_it_has_expired_and_its_use_is_noted(tmp_p
     verifier = KnownTokens(path)
     good = [name for name, token in made.items() if await subject(verifier, token)]
     assert good == ["later", "always"]
-    assert last_uses(path) == dict.fromkeys(good, f"{datetime.now(UTC):%Y-%m-%d}")
+    assert last_uses(path) == dict.fromkeys(good, "2026-07-01")
     listed = CliRunner().invoke(bfsql, ["token", "list", str(path)]).output.splitlines()
     assert [line.split("\t")[1][:19] for line in listed][:2] == ["expired: 2020-01-31"] * 2
-    assert listed[3] == f"always\texpires: never\tlast used: {datetime.now(UTC):%Y-%m-%d}"
+    assert listed[3] == "always\texpires: never\tlast used: 2026-07-01"
     made_line = CliRunner().invoke(bfsql, ["token", "eve", "--expires", "2027-01-31"]).stdout
     path.write_text(made_line, encoding="utf-8")
     [owner] = read_tokens(path).values()

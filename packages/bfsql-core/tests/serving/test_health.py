@@ -3,7 +3,6 @@
 import asyncio
 import socket
 import threading
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -31,11 +30,10 @@ async def get(url: str, seconds: float = 10) -> httpx2.Response:
 
 
 async def test_health_is_answered_while_the_event_loop_does_not_run():
-    answers: list[tuple[int, float]] = []
+    answers: list[int] = []
 
     def probe(url: str, path: str) -> None:
-        began = time.monotonic()
-        answers.append((httpx2.get(url + path).status_code, time.monotonic() - began))
+        answers.append(httpx2.get(url + path, timeout=60).status_code)
 
     async with open_graph(MemoryBackend([])) as graph, admin(graph) as url:
         while (await get(f"{url}/readyz")).status_code != 200:
@@ -46,8 +44,8 @@ async def test_health_is_answered_while_the_event_loop_does_not_run():
         for thread in probing:
             thread.start()
         for thread in probing:
-            thread.join(5)  # in the event loop
-    assert [(status, seconds < 4) for status, seconds in answers] == [(200, True)] * 2
+            thread.join(60)  # in the event loop
+        assert answers == [200] * 2
 
 
 async def test_readiness_never_waits_for_the_store(monkeypatch):
@@ -92,7 +90,7 @@ async def test_the_admin_port_closes_although_a_client_stays_connected():
             address = "127.0.0.1", int(url.rpartition(":")[2])
             client = await asyncio.to_thread(socket.create_connection, address)
             client.sendall(b"GET /livez HTTP/1.1\r\nX-Slow: ")
-            began = time.monotonic()
-        assert time.monotonic() - began < 3
-        assert not [one for one in threading.enumerate() if one.name == "admin"]
+            [thread] = [one for one in threading.enumerate() if one.name == "admin"]
+        await asyncio.to_thread(thread.join, 60)
+        assert not thread.is_alive()
         client.close()

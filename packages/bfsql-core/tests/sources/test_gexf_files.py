@@ -150,7 +150,7 @@ def test_times_of_gexf_are_properties(read_with_account, times, told):
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        ("", "is not well-formed XML: no element found"),
+        (" ", "is not well-formed XML: no element found"),
         ("<html/>", "its first element is <html>, not <gexf>"),
         (GEXF[: len(GEXF) // 2], "is not well-formed XML"),
         ('<!DOCTYPE x [<!ENTITY a "aa">]><gexf>&a;</gexf>', "declares a document type"),

@@ -82,7 +82,7 @@ def test_node_and_edge_tables_together_are_one_graph(write, sort_out):
         ("source,target\n1,A\n", {"predicate_column": "rel"}, "no column 'rel'"),
         ("a,b\n1,A\n", {}, "columns are: a, b. Name the right ones with --id-column"),
         ("a,a\n1,A\n", {}, "'a' occurs twice"),
-        ("", {}, "has to name its columns"),
+        ("\n", {}, "has to name its columns"),
     ],
 )
 def test_a_column_that_is_not_there_is_said_before_the_first_record(write, text, options, said):

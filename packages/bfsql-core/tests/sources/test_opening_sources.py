@@ -5,11 +5,12 @@ import gzip
 import importlib
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from bfsql.errors import SourceError
-from bfsql.sources import FORMATS, SourceOptions, open_source, read_all
+from bfsql.sources import FORMATS, SourceOptions, open_source, open_sources, read_all
 from bfsql.sources.files import ZSTD
 
 zstd = importlib.import_module(ZSTD)
@@ -22,7 +23,7 @@ def test_a_path_that_is_not_there_is_said_at_once(tmp_path):
 
 def test_an_unknown_ending_lists_the_known_ones(write):
     with pytest.raises(SourceError, match=r"csv \(\.csv\), tsv .*jsonld \(\.jsonld \.json\)"):
-        open_source(write("graph.xyz", ""))
+        open_source(write("graph.xyz", "x"))
 
 
 TURTLE = "# people\n@prefix e: <http://e.org/> .\ne:a e:p e:b .\n"
@@ -84,7 +85,20 @@ def test_a_folder_that_is_no_bundle_says_what_it_lacks(tmp_path, write):
     with pytest.raises(SourceError, match="this folder is empty"):
         open_source(tmp_path, SourceOptions(format="csv"))
     with pytest.raises(SourceError, match="the format 'kgraph' is for folders"):
-        open_source(write("a.jsonl", ""), SourceOptions(format="kgraph"))
+        open_source(write("a.jsonl", "{}"), SourceOptions(format="kgraph"))
+
+
+def test_a_file_of_no_bytes_is_called_empty(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    packed, others = ("csv.gz", "csv.zst"), ("xlsx", "sqlite", "db", "duckdb", "parquet", "xls")
+    for ending in ("csv", "json", "jsonld", "gexf", "rdf", *packed, *others):
+        Path(f"a.{ending}").touch()
+        with pytest.raises(SourceError, match=rf"^a\.{ending}: is empty; get the file again"):
+            list(open_source(f"a.{ending}"))
+    for ending in ("ttl", "nq", "jsonl"):  # whose empty files are graphs
+        Path(f"a.{ending}").touch()
+        (found,) = open_sources([f"a.{ending}"])
+        assert (list(found.records), found.account.notes) == ([], ["it is empty"])
 
 
 @pytest.mark.parametrize(

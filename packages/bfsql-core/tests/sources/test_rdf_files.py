@@ -316,4 +316,4 @@ def test_memory_does_not_grow_with_the_file(write, name):
 def test_without_the_library_the_sentence_names_the_extra(write, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(SourceError, match=r'pip install "bfsql-core\[rdf\]"'):
-        open_source(write("a.nt", ""), SourceOptions())
+        open_source(write("a.nt", "\n"), SourceOptions())

@@ -299,7 +299,6 @@ def book(path, xml="", texts=""):
 FAR = '<sheetData><row r="1"><c r="A1"><v>1</v></c><c r="XFD1048576"><v>1</v></c></row></sheetData>'
 UNREADABLE = {
     "no database": ("a.sqlite", lambda path: path.write_bytes(b"x" * 4096), "or is encrypted"),
-    "nothing": ("a.sqlite", lambda path: path.write_bytes(b""), "is not an SQLite file"),
     "no table": ("a.sqlite", lambda path: database(path, "PRAGMA user_version = 1"), "no table"),
     "locked": ("a.sqlite", locked, "another program is writing to it"),
     "cut": (

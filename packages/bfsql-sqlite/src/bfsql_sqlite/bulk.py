@@ -26,6 +26,7 @@ from bfsql.loading.files import keys_of_names
 from bfsql.loading.intake import Stopped
 from bfsql.models.json_values import is_text
 from bfsql.models.load import LoadMode, LoadOptions, LoadReport
+from bfsql.models.outline import MOST_RELATIONS
 from bfsql.models.records import GraphRecord
 from bfsql.sources.keys import summary
 from bfsql.sources.open import Source
@@ -254,7 +255,11 @@ class _Load:
         else:
             source.account.nodes += sum(one.count for one in table.nodes)
             source.account.edges += sum(one.count for one in table.edges)
-            records.add_table(table.count)
+            records.count += table.count
+            names = f"SELECT name FROM {table.predicates}" if table.edges else "SELECT ''"  # noqa: S608
+            found = self._connection.execute(f"{names} LIMIT {MOST_RELATIONS + 1}").fetchall()
+            for (name,) in found if records.dates else ():
+                records.properties[name].update(key for _, key, _ in source.table.fields)
             return table
         table.drop()
         return None

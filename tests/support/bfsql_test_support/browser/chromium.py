@@ -127,6 +127,8 @@ class Visit:
         await self.page.mouse.move(0, 0)
         await self.page.get_by_role("combobox", name="Search the graph").fill("")
         await self.page.evaluate("location.hash = 'view=intersect'")
+        # The view reads these, perhaps for the first time, and the server may end with the test.
+        await self.page.evaluate("import('/assets/schema.js').then((m) => m.takesTime())")
 
     async def press(self, *keys: str) -> None:
         """Press some keys, one after the other."""

@@ -151,10 +151,8 @@ _COUNT = (
 def _changes(report: LoadReport) -> Iterator[str]:
     """A line for each way in which nodes and edges were changed."""
     if report.created_nodes:
-        made = counted(report.created_nodes, "node")
-        yield (
-            f"Created {made} for ids that occur only in edges{_examples(report.created_examples)}."
-        )
+        made, which = counted(report.created_nodes, "node"), _examples(report.created_examples)
+        yield f"Created {made} for ids that occur only in edges{which}."
     if report.duplicate_nodes or report.duplicate_edges:
         nodes = counted(report.duplicate_nodes, "node")
         edges = counted(report.duplicate_edges, "edge")
@@ -177,14 +175,14 @@ def _changes(report: LoadReport) -> Iterator[str]:
     if report.removed_nodes or report.removed_edges:
         nodes, edges = counted(report.removed_nodes, "node"), counted(report.removed_edges, "edge")
         yield f"Removed: {nodes}, {edges}."
-    if report.not_there:
-        examples = _examples(report.not_there_examples)
-        yield f"Not found, so not removed: {report.not_there:,}{examples}."
-    if report.dangling_edges:
-        examples = _examples(report.dangling_examples)
-        yield f"Dangling edges (an end is not a node): {report.dangling_edges:,}{examples}."
-    if report.unattached_evidence:
-        yield f"Evidence left out because its edge does not exist: {report.unattached_evidence:,}."
+    for words, number, examples in (
+        ("Not found, so not removed", report.not_there, report.not_there_examples),
+        ("Dangling edges (an end is not a node)", report.dangling_edges, report.dangling_examples),
+        ("Evidence left out because its edge does not exist", report.unattached_evidence, ()),
+    ):
+        if number:
+            yield f"{words}: {number:,}{_examples(examples)}."
+    yield from report.unknown_dates
 
 
 def _id_columns(sources: Sequence[SourceAccount]) -> list[str]:

@@ -186,8 +186,7 @@ async def _store(configuration: Configuration) -> tuple[list[Finding], Proposal]
         async with opened(configuration) as graph:
             with call.scope(seconds=STORE_SECONDS):
                 await graph.db.ping()
-            found.append(Finding("ok", "store", "it answers"))
-            with call.scope(seconds=STORE_SECONDS):
+                found.append(Finding("ok", "store", "it answers"))
                 if reason := await graph.db.may_write():
                     found.append(Finding("warning", "rights", reason))
             proposal = await proposal_of(configuration)
@@ -252,15 +251,12 @@ async def _graph(
         lines = reading_table(outline.tables, width=71)
         yield Finding("ok", "tables", "how they were read by their keys", "\n".join(lines))
     properties = {**outline.node_properties, **outline.edge_properties}
+    keys_of = {owner: [one.name for one in known] for owner, known in properties.items()}
+    for sentence in graph.db.time_keys.unknown(keys_of):
+        yield Finding("warning", "dates", sentence, "Of a large graph, only a part was read.")
     for owner, known in () if graph.db.time_keys else properties.items():
         if keys := proposed_time_keys({one.name: next(iter(one.values), None) for one in known}):
-            names = " and ".join(keys.names)
-            yield Finding(
-                "ok",
-                "dates",
-                f"{names} of {owner} may say when facts hold",
-                f"With {keys.options}, questions can be about a day (at).",
-            )
+            yield Finding("ok", "dates", f"of {owner}, {keys.proposal}")
             break
     nameless = [
         type_

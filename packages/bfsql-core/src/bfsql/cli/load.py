@@ -44,7 +44,6 @@ _of_file = partial(_several, metavar=_OF_FILE)
 
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 
-
 _STORES = ("--path", "--backend", "--config", "--context", "--write")
 """Options with which a TOML file among the arguments names no store, or is no source."""
 
@@ -233,7 +232,7 @@ def load(configuration: Configuration, source: tuple[str, ...], **options: Any) 
     write = partial(_write, flags["write"], sources, target, reading)
     try:
         with _orderly_end(), _progress() as progress:
-            how = replace(how, progress=progress)
+            how = replace(how, progress=progress, time_keys=settings.time_keys)
             # Outside the event loop, where one Ctrl-C ends it.
             opened = Reading(plugin, sources, reading, remove=removals, how=how)
             if flags["guess"]:

@@ -18,6 +18,7 @@ from bfsql.answers import Answer
 from bfsql.call import AnswerFormat
 from bfsql.cli.configuration import Configuration
 from bfsql.cli.configured import ConfiguredCommand, opened
+from bfsql.errors import ToolError
 from bfsql.tools.descriptions import HELP, TOOLS, ToolDefinition
 from bfsql.tools.parameters import PARAMETERS, Parameter
 
@@ -172,7 +173,13 @@ async def _ask(configuration: Configuration, tool: str, arguments: dict[str, Any
     async with opened(configuration) as graph:
         if tool == "describe_schema":
             await graph.counted()  # there is no later call that could show it
-        return await graph.call(tool, arguments)
+        try:
+            return await graph.call(tool, arguments)
+        except ToolError as error:
+            odd = [name for name in _OPTIONS if error.argument and f" {name}" in f" {error}"]
+            more = [f"On the command line, {name} is {_option_flag(name)}." for name in odd]
+            error.args = (" ".join([str(error), *more]),)
+            raise
 
 
 _COMMANDS = {definition.name: tool_command(definition) for definition in TOOLS}

@@ -22,7 +22,7 @@ from typing import Any
 from bfsql.errors import SourceError
 from bfsql.loading.intake import EXAMPLES
 from bfsql.models.load import LoadReport, SourceAccount
-from bfsql.models.valid_time import proposed_time_keys
+from bfsql.models.valid_time import TimeKeys, proposed_time_keys
 from bfsql.sources.fields import is_label, texts
 from bfsql.sources.files import guarded
 from bfsql.sources.headers import OBJECT, SUBJECT, EdgeColumns, NodeColumns, listed, value_or_none
@@ -43,7 +43,10 @@ _MARKS = "~_:@ "
 
 
 def add_advice(
-    sources: Iterable[Source], samples: Mapping[str, Mapping[str, set[str]]], report: LoadReport
+    sources: Iterable[Source],
+    samples: Mapping[str, Mapping[str, set[str]]],
+    report: LoadReport,
+    time_keys: TimeKeys,
 ) -> None:
     """Enter advice on each table into its account, and on attributes without names.
 
@@ -51,6 +54,7 @@ def add_advice(
         sources: The sources of the load, read to their ends.
         samples: Values of columns besides the id that can be ids, by the name of the table.
         report: From the loader; `actual_ids` has the values that are ids of nodes.
+        time_keys: Without any, columns that may say from and until when facts hold are proposed.
     """
     sources = [*sources]
     columns = [column for source in sources for column in source.account.columns]
@@ -58,6 +62,9 @@ def add_advice(
     for source in sources:
         account, table = source.account, source.table
         file = f"{Path(account.name).name}=" if len(sources) > 1 else ""
+        dates = {one.name: one.example for one in account.columns if one.meaning == "metadata"}
+        if not time_keys and (keys := proposed_time_keys(dates)):
+            account.note(keys.proposal)
         if source.reading is not None:
             continue
         with suppress(SourceError):  # the file is no longer there
@@ -69,17 +76,6 @@ def add_advice(
                 _references(account, samples.get(account.name, {}), report.actual_ids, ids)
             else:
                 _edges(account, table, table.columns, report, file=file)
-
-
-def propose_dates(sources: Iterable[SourceAccount]) -> None:
-    """Enter into an account the columns that may say from and until when its facts hold."""
-    for account in sources:
-        columns = {one.name: one.example for one in account.columns if one.meaning == "metadata"}
-        if keys := proposed_time_keys(columns):
-            account.note(
-                f"{' and '.join(keys.names)} may be the dates of "
-                f"facts: with {keys.options}, questions can be about a day (at)"
-            )
 
 
 def _rows(table: AnyTable, most: int | None = 1_000) -> Iterator[Mapping[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from inspect import signature
@@ -10,13 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bfsql.errors import ConfigurationError, LoadRefused, SourceError
-from bfsql.loading.advice import (
-    NodeTables,
-    add_advice,
-    propose_dates,
-    unread_references,
-    with_typed_ends,
-)
+from bfsql.loading.advice import NodeTables, add_advice, unread_references, with_typed_ends
 from bfsql.loading.intake import MAX_REFUSALS, check_graph
 from bfsql.loading.staging import StagedEdge, StagedNode, staged
 from bfsql.models.load import (
@@ -30,6 +25,7 @@ from bfsql.models.load import (
 )
 from bfsql.models.merge import UNTYPED
 from bfsql.models.name_keys import ANY_TYPE
+from bfsql.models.outline import MOST_KEYS, MOST_RELATIONS
 from bfsql.models.rdf_names import NAME_PROPERTIES
 from bfsql.models.records import EdgeRecord, GraphRecord, GraphStream, NodeRecord, Refusal
 from bfsql.plugins import BackendPlugin
@@ -75,6 +71,7 @@ async def load(
             unchanged.
         StoreError: The store cannot be written; it is unchanged.
     """
+    how = replace(how, time_keys=settings.time_keys)
     return await fill(plugin, settings, Reading(plugin, paths, options, remove=remove, how=how))
 
 
@@ -87,10 +84,7 @@ async def fill(plugin: BackendPlugin, settings: BackendSettings, reading: Readin
         )
     load_records = _with_options(plugin.load, reading.how)
     try:
-        report = reading.completed(await load_records(settings, reading.records, reading.how))
-        if not settings.time_keys:
-            propose_dates(report.sources)
-        return report
+        return reading.completed(await load_records(settings, reading.records, reading.how))
     finally:
         reading.close()
 
@@ -184,6 +178,7 @@ class Reading:
             strict=how.strict,
             progress=_reporter(how.progress, paths),
             sources=sources,
+            dates=how.time_keys.keys if how.time_keys else (),
         )
         """The content of the files."""
         self.removed = RefusalFilter(
@@ -214,7 +209,7 @@ class Reading:
         statements = sum(account.nodes - account.joined_nodes for account in rdf)
         refusals = chain(*(one.refusals for one in filters), report.refusals)
         report = with_typed_ends(report, self._ends)
-        add_advice(self._sources, self._node_tables.samples, report)
+        add_advice(self._sources, self._node_tables.samples, report, self.how.time_keys)
         unread = [] if report.edges else unread_references(self._sources)
         merged = report.duplicate_edges if not rdf and not self.how.count_duplicates else 0
         return replace(
@@ -224,6 +219,7 @@ class Reading:
             many_duplicates=10 * merged > report.edges + merged,
             refusals=list(islice(refusals, MAX_REFUSALS)),
             refused=sum(one.refused for one in filters) + report.refused,
+            unknown_dates=self.how.time_keys.unknown(self.records.properties),
             wrong_columns=[*self._node_tables.wrong_columns(report, self._accounts), *unread],
             sources=self._accounts,
             removals=self._removals,
@@ -297,13 +293,16 @@ class RefusalFilter:
         strict: Whether a refusal is an error.
         progress: Called from time to time with the number of records so far.
         sources: The sources of the stream.
+        dates: Keys to collect, with others of the same records; none without any.
 
     Attributes:
         sources: The sources of the stream. Instead of all records, a loader may take those of one
             source after the other from `records_of`, or read the table of a source itself, if the
-            graph is the same and it updates the account and calls `add_table`; then `finish`.
+            graph is the same and it updates the account, `count` and `properties`; then `finish`.
         strict: Whether a refusal is an error.
         progress: Has to be called from time to time while a table is read.
+        count: Number of records so far.
+        properties: The keys of edges by predicate, and under "" those of nodes.
         name_keys: The types of nodes, with keys of their names, once all records were read here.
     """
 
@@ -314,6 +313,7 @@ class RefusalFilter:
         strict: bool = False,
         progress: Callable[[int], object] | None = None,
         sources: Sequence[Source] = (),
+        dates: Collection[str] = (),
     ) -> None:
         self.refusals: list[Refusal] = []
         self.refused = 0
@@ -321,8 +321,10 @@ class RefusalFilter:
         self.strict = strict
         self.progress = progress or (lambda _: None)
         self.name_keys: list[tuple[str, str]] = []
+        self.properties = defaultdict[str, set[str]](set)
         self._stream = stream
-        self._count = 0
+        self.dates = dates
+        self.count = 0
 
     def __iter__(self) -> Iterator[GraphRecord]:
         """The records; they can be read once.
@@ -347,14 +349,16 @@ class RefusalFilter:
             if isinstance(record, Refusal):
                 self._refuse(record)
                 continue
+            if self.dates and isinstance(record, NodeRecord | EdgeRecord):
+                keys = self.properties[record.predicate if isinstance(record, EdgeRecord) else ""]
+                few = record.metadata if len(keys) < MOST_KEYS else self.dates
+                keys.update(filter(record.metadata.__contains__, few))
             yield record
-            self._count += 1
-            if self._count % EVERY == 0:
-                self.progress(self._count)
-
-    def add_table(self, count: int) -> None:
-        """Count the records of a table that a loader read itself."""
-        self._count += count
+            self.count += 1
+            if self.count % EVERY == 0:
+                self.progress(self.count)
+                if len(self.properties) > MOST_RELATIONS:
+                    self.dates = ()  # so many that nothing is said of them
 
     def finish(self) -> None:
         """Check that there was a record.
@@ -362,11 +366,11 @@ class RefusalFilter:
         Raises:
             SourceError: Every line was refused.
         """
-        if not self._count and self.refusals:
+        if not self.count and self.refusals:
             first = self.refusals[0]
             reason = f"{first.reason} (no line of the source can be used, so nothing was loaded)"
             raise SourceError(first.path, reason, first.line)
-        self.progress(self._count)
+        self.progress(self.count)
 
     def _refuse(self, refusal: Refusal) -> None:
         if self.strict:

@@ -120,7 +120,7 @@ def distinct_texts(values: Iterable[str]) -> list[str]:
 
 def as_text(text: str) -> str:
     """The string with U+FFFD for every lone surrogate, as answers show it (`protocol.md` 19)."""
-    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
+    return text if is_text(text) else _SURROGATE.sub("\ufffd", text)
 
 
 def _is_simple(value: Mapping[str, Any] | list[Any]) -> bool:

@@ -193,6 +193,8 @@ class LoadReport:
     """Those of `LoadOptions.possible_ids` that are ids of nodes."""
     wrong_columns: list[str] = field(default_factory=list)
     """Sentences on tables whose ids were probably not read from the right columns."""
+    unknown_dates: list[str] = field(default_factory=list)
+    """Sentences on properties that are to say when facts hold, and that nothing has."""
     removed_nodes: int = 0
     """Number of nodes removed."""
     removed_edges: int = 0

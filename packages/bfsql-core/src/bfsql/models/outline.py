@@ -33,7 +33,7 @@ _DISTINCT = 32
 """Maximum number of different values of a property that is a choice between them, not free text."""
 _VALUE_CHARACTERS = 40
 """Maximum length of a listed value."""
-_KEYS = 200
+MOST_KEYS = 200
 """Maximum number of keys of a type or predicate that are examined."""
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(T[\d:.,+\-Z]*)?")
 
@@ -201,7 +201,7 @@ def properties_of(records: Iterable[tuple[str, Metadata]]) -> dict[str, list[Pro
             name = str(key)
             if name in known:
                 known[name].add(value)
-            elif len(known) < _KEYS:
+            elif len(known) < MOST_KEYS:
                 known[name] = values = _Values()
                 values.add(value)
     return {owner: _most_frequent(found[owner]) for owner in sorted(found) if found[owner]}

@@ -11,8 +11,10 @@ from functools import cached_property, lru_cache
 from math import inf
 from typing import Any, NamedTuple
 
+from bfsql.errors import did_you_mean
 from bfsql.models.comparison import Moment, end_of, moment_in, scalars, shown_as, start_of
 from bfsql.models.merge import EdgeMerge, merge_edges
+from bfsql.models.outline import MOST_RELATIONS
 from bfsql.models.records import Metadata
 
 PERIODS = "periods"
@@ -60,10 +62,28 @@ class TimeKeys:
         return list(dict.fromkeys((*self.valid_from, *self.valid_until)))
 
     @property
-    def options(self) -> str:
-        """As options of a command."""
+    def proposal(self) -> str:
+        """A clause on these properties, which may be meant, with options of a command."""
         ends = (("--valid-from", self.valid_from), ("--valid-until", self.valid_until))
-        return " ".join(f"{flag} {shlex.quote(name)}" for flag, some in ends for name in some)
+        options = (f"{flag} {shlex.quote(name)}" for flag, some in ends for name in some)
+        return (
+            f"{' and '.join(self.names)} may be the dates of facts: with {' '.join(options)}, "
+            "questions can be about a day (at)"
+        )
+
+    def unknown(self, properties: Mapping[str, Iterable[str]]) -> list[str]:
+        """A sentence on each name of no property, by keys of predicates and types; "" is any."""
+        if not 0 < len(properties) <= MOST_RELATIONS:
+            return []
+        known = {key for keys in properties.values() for key in keys}
+        known |= {f"{owner}.{key}" for owner, keys in properties.items() if owner for key in keys}
+        of_any = tuple(f".{key}" for key in properties.get("", ()))
+        return [
+            f"Nothing that was read has the property {name}, which is to say when facts hold."
+            f"{did_you_mean(name, sorted(known))}"
+            for name in self.names
+            if name not in known and not name.endswith(of_any)
+        ]
 
     def texts(self, owner: str, known: Metadata) -> list[str]:
         """The periods of a fact as `FROM..UNTIL`, by its predicate or type and its metadata."""

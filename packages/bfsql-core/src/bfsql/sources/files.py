@@ -6,6 +6,7 @@ import gzip
 import importlib
 import importlib.util
 import io
+import os
 import re
 import stat
 import sys
@@ -159,7 +160,7 @@ def faults_of(path: Path) -> Iterator[None]:
 
     Raises:
         SourceError: The file cannot be opened or read, its compressed data is damaged, or it is
-            not text in its encoding and the format cannot continue after that.
+            not text in its encoding and the format cannot continue after that, or it is empty.
     """
     try:
         yield
@@ -170,7 +171,11 @@ def faults_of(path: Path) -> Iterator[None]:
             "with --encoding"
         )
         raise SourceError(path, reason) from error
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+    except (SourceError, EOFError, zlib.error, gzip.BadGzipFile) as error:
+        if os.path.isfile(path) and not path.stat().st_size:  # noqa: PTH113 - it raises nothing
+            raise SourceError(path, "is empty; get the file again, or leave it out") from error
+        if isinstance(error, SourceError):
+            raise
         packed = "Zstandard file" if path.suffix.lower() == ".zst" else "gzip file"
         reason = f"this is not a {packed}, or it is damaged ({error}); get the file again"
         raise SourceError(path, reason) from error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -120,10 +120,10 @@ def open_sources(
     collections = _collections(heads)
     opened: list[tuple[_Input, SourceAccount, AnyTable | GraphStream]] = []
     for given in inputs:
-        account = SourceAccount(given.name, given.format, notes=[*given.notes])
+        account = SourceAccount(str(given.path), given.format, notes=[*given.notes])
         have, head = columns.get(given.path), heads.get(given.path)
         own = _own_options(given, have, options, account, collections)
-        with errors.of(given), _unused(given, have, options, account) as tell:
+        with errors.of(given.path), _unused(given, have, options, account) as tell:
             if head is not None:
                 records = open_table(given.path, head, own, account, groups=groups)
             else:
@@ -179,7 +179,7 @@ def _related(tables: RelatedTables) -> list[Source]:
             account.note("left out")
             sources.append(Source(account, iter(()), origin=path, reading=one))
             continue
-        given = _Input(path, account.name, kind, stamp(path), path)
+        given = _Input(path, kind, stamp(path), path)
         table = tables.table(one, account)
         records = _read(given, table.records(), account)
         sources.append(Source(account, records, table, given.stamp, path, reading=one))
@@ -193,8 +193,6 @@ class _Input(NamedTuple):
 
     path: Path
     """The path of the file or folder."""
-    name: str
-    """The name of the input in messages."""
     format: str
     stamp: Stamp | None
     """The stamp of a file before reading."""
@@ -216,9 +214,11 @@ def _inputs(path: Path, options: SourceOptions, errors: _Errors) -> Iterator[_In
             format_ = format_of(file, options.format)
             with faults_of(file):
                 before = stamp(file) if file.is_file() else None
+            if before is not None and not before[1]:
+                notes = (*notes, "it is empty")
             if options.format is None:
                 notes = (*notes, *note_on_name(file, format_))
-            yield _Input(file, str(file), format_, before, path, notes)
+            yield _Input(file, format_, before, path, notes)
         notes = ()
 
 
@@ -233,13 +233,13 @@ class _Errors:
         self.found: dict[str, SourceError] = {}
 
     @contextmanager
-    def of(self, source: _Input | Path) -> Iterator[None]:
+    def of(self, path: Path) -> Iterator[None]:
         """Keep an error that is raised."""
         try:
-            with faults_of(source.path) if isinstance(source, _Input) else nullcontext():
+            with faults_of(path):
                 yield
         except SourceError as error:
-            self.found.setdefault(str(source.path if isinstance(source, _Input) else source), error)
+            self.found.setdefault(str(path), error)
 
     def check(self) -> None:
         """Raise what was kept.
@@ -247,12 +247,10 @@ class _Errors:
         Raises:
             SourceError: There is an error; of several, each in a line.
         """
-        if len(self.found) == 1:
-            raise next(iter(self.found.values()))
         if self.found:
             first, *others = self.found.values()
             reasons = "\n".join([first.reason, *map(str, others)])
-            raise SourceError(first.path, reasons, first.line)
+            raise SourceError(first.path, reasons, first.line) if others else first
 
 
 def _read(source: _Input, records: GraphStream, account: SourceAccount) -> GraphStream:
@@ -280,13 +278,11 @@ def _heads(inputs: Sequence[_Input], options: SourceOptions, errors: _Errors) ->
     header: Head | None = None
     for given in inputs:
         if given.format in _TABLES:
-            with errors.of(given):
+            with errors.of(given.path):
                 own = options.of_file(given.path.name)
                 heads[given.path] = head = head_of(given.path, given.format, own, header)
-                if head.alone:
-                    header = head
-                elif head.path == given.path:
-                    header = None
+                if head.alone or head.path == given.path:
+                    header = head if head.alone else None
     return heads
 
 
@@ -296,8 +292,8 @@ def _columns(
     """The columns of the tables."""
     columns = {path: head.columns for path, head in heads.items()}
     for given in (one for one in inputs if one.format == "parquet"):
-        with errors.of(given):
-            table = ParquetTable(given.path, SourceAccount(given.name, given.format))
+        with errors.of(given.path):
+            table = ParquetTable(given.path, SourceAccount(str(given.path), given.format))
             columns[given.path] = table.names
     return columns
 
@@ -311,14 +307,14 @@ def _check_named_columns(
         have = columns.get(given.path, [])
         for option, column in options.of_files.get(given.path.name, {}).items():
             if option in {*NODE_OPTIONS, *EDGE_OPTIONS} and column and not has_column(have, column):
-                raise _no_column(given.name, option, column, have)
+                raise _no_column(str(given.path), option, column, have)
     names = {given.path.name.casefold() for given in inputs}
     wanted = [*named_columns(options).items()]
     wanted += [("id_prefix", key) for key in options.id_prefixes if key.casefold() not in names]
     every = [*dict.fromkeys(chain.from_iterable(columns.values()))]
     for option, column in wanted:
         if not any(has_column(have, column) for have in columns.values()):
-            tables = ", ".join(given.name for given in inputs if given.path in columns)
+            tables = ", ".join(str(given.path) for given in inputs if given.path in columns)
             raise _no_column(tables, option, column, every)
 
 
