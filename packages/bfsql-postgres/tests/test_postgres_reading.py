@@ -9,7 +9,6 @@ from bfsql.graph import open_graph
 from bfsql.memory import MemoryBackend
 from bfsql.models import Edge, Refusal
 from bfsql.sources import read_all
-from bfsql_postgres import PostgresBackend
 from bfsql_test_support.case_table import case_table
 
 SMALLEST = """
@@ -328,39 +327,3 @@ async def test_65536_ids_are_one_question(small, pooled):
     assert sorted(await backend.metadata_for_nodes_batch(ids)) == ["a", "b", "c"]
     triples = [("a", f"no such predicate {n}", "b") for n in range(65_535)] + RING
     assert list(await backend.metadata_for_edges_batch(triples)) == RING
-
-
-@pytest.mark.parametrize("kind", ["json", "jsonb"])
-async def test_properties_that_are_no_object_are_reported_as_they_are(
-    database, schema, owner, kind
-):
-    values = {"array": [1, {"x": None}], "text": "so", "number": 1.5, "truth": True, "none": None}
-    await owner.execute(
-        "CREATE TABLE entity (entity_id text, entity_type text, "
-        f"synonyms {kind}, properties {kind});"
-        "CREATE TABLE relationship (subject_id text, predicate text, object_id text,"
-        f"source_documents {kind}, properties {kind})"
-    )
-    for name, value in values.items():
-        text = json.dumps(value)
-        await owner.execute(
-            f"INSERT INTO entity VALUES ($1, 'T', $2::text::{kind}, $2::{kind})", name, text
-        )
-        await owner.execute(
-            f"INSERT INTO relationship VALUES ($1, 'p', $1, $2::text::{kind}, $2::{kind})",
-            name,
-            text,
-        )
-    backend = await PostgresBackend.create(database.reader_url, schema=schema)
-    nodes = await backend.metadata_for_nodes_batch(list(values))
-    assert {name: found.get("properties") for name, found in nodes.items()} == values
-    edges = await backend.metadata_for_edges_batch([(name, "p", name) for name in values])
-    assert {edge[0]: found.get("properties") for edge, found in edges.items()} == values
-    async with open_graph(backend) as graph:
-        content = (await graph.bfs_query(list(values), max_hops=1)).content
-        assert (content["node_count"], content["edge_count"]) == (5, 5)
-        for name, value in values.items():
-            described = (await graph.describe_entity(name)).content
-            assert described.get("properties") == value
-        assert (await graph.search_entities("so")).content["result"]
-    await backend.close()
