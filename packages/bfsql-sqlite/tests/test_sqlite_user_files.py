@@ -72,13 +72,6 @@ CASES = [
     Case("gzip", {"n.csv.gz": gzip.compress(NODES.encode())}, whole(2, 0)),
     Case("JSON named csv", {"n.csv": NODE_LINK}, "n.csv", code=2),
     Case("an address", {}, "download it first", command="https://example.org/g.csv", code=2),
-    Case(
-        "JSON lines that stop halfway",
-        {"n.jsonl": '{"id": "a"}\n{"id": "b", "na'},
-        "n.jsonl, line 2: is not JSON",
-        whole(1, 0),
-        code=1,
-    ),
     Case("networkx node-link", {"g.json": NODE_LINK}, whole(2, 1)),
     Case("Turtle", {"g.ttl": TTL + "e:a e:p e:b .\n"}, whole(2, 1)),
     Case(
