@@ -41,6 +41,7 @@ OWN_VALUES = [
 ALL_CONDITIONS = every_condition("v", [*LITERALS, *INJECTIONS, "\x7f", "~", "\U0001f600"])
 # Each literal with one operator: the server plans every condition, in a tenth of a second.
 CONDITIONS = ALL_CONDITIONS if THOROUGH else ALL_CONDITIONS[::7] + ALL_CONDITIONS[-2:]
+CONDITIONS += [PropertyCondition("v", one, ("0",)) for one in ("<", ">=")]  # and -0.0
 RECORDS = [
     *(NodeRecord(f"n{at}", "T", {"v": value}) for at, value in enumerate([*VALUES, *OWN_VALUES])),
     NodeRecord("none", "T", {}),
