@@ -6,6 +6,7 @@ import pytest
 
 from bfsql import call
 from bfsql.answers.notes import omissions
+from bfsql.memory import MemoryBackend
 from bfsql.models import NodeRecord, Omission
 from bfsql.models.json_values import is_text
 from bfsql.models.rdf import WELL_KNOWN
@@ -14,7 +15,7 @@ from bfsql_sparql.mapping import RdfMapping
 from bfsql_sparql.settings import SparqlSettings
 from bfsql_test_support.depth import THOROUGH
 from bfsql_test_support.servers.bad_replies import iri, literal, refused, results, silence
-from bfsql_testing.conformance.graphs import HOSTILE
+from bfsql_testing.conformance.graphs import HOSTILE, crowd
 
 TYPE = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
 SERVERS = ("oxigraph", "fuseki", "virtuoso", "rdf4j")
@@ -116,6 +117,29 @@ async def test_a_candidate_has_its_type_and_its_name_in_the_best_language(filled
     store = await filled(PETS, language=["de", "en"])
     (found,) = await store.search("good boy")
     assert (found.entity_type, found.name) == ("http://x.test/Dog", "Hund Rex")
+
+
+async def test_a_crowd_is_ranked_as_the_reference_does(filled):
+    records = [record for record in crowd() if isinstance(record, NodeRecord)]
+    store = await filled(_ntriples(records))
+    reference = MemoryBackend(records)
+    for query, types in (
+        ("Paris", None),
+        ("paris", None),
+        ("Paris", ["Person"]),
+        ("Paris", ["Place"]),
+        ("Paris Hilton", None),
+        ("c:05", None),
+    ):
+        wanted = await reference.search_entities(query, types)
+        assert await store.search(query, types) == wanted, (query, types)
+
+
+async def test_no_text_makes_a_search_fail(filled, odd):
+    store = await filled(PETS)
+    for text in odd:
+        await store.search(text)
+    assert await store.ids("Rex") == ["http://x.test/b", "http://x.test/a"]
 
 
 async def test_a_hostile_name_is_found_to_the_letter(filled):

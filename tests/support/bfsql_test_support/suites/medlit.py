@@ -81,14 +81,6 @@ class MedlitSuite:
         """Predicates of the records in the spelling of the backend."""
         return predicates
 
-    async def test_the_schema_has_19_types_and_16_predicates(
-        self, backend: GraphDbInterface, medlit_records: list[GraphRecord]
-    ) -> None:
-        memory = MemoryBackend(medlit_records)
-        assert await backend.entity_types() == await memory.entity_types()
-        assert await backend.predicates() == self.spelled(await memory.predicates())
-        assert (len(await backend.entity_types()), len(await backend.predicates())) == (19, 16)
-
     async def test_the_outline_counts_nodes_and_relations(
         self, backend: GraphDbInterface, medlit_records: list[GraphRecord]
     ) -> None:
