@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from bfsql import call
+from bfsql.abc import normalized
 from bfsql.errors import StoreError
 from bfsql.graph import open_graph
 from bfsql.models import EdgeRecord, GraphRecord, NodeRecord
@@ -184,6 +185,13 @@ async def test_a_large_graph_is_counted_by_the_server_and_its_properties_sampled
     assert set(await opened.entity_types()) <= {"Hub", "T"}
     assert {"even", "odd"} >= set(await opened.predicates()) - set(opened._schema.labels)
     assert not await opened.comprehensive()
+
+
+async def test_nodes_are_listed_with_the_properties_of_conditions(opened):
+    db = normalized(opened)
+    rows = [node async for part in db.nodes_stream(entity_types=["T"]) for node in part]
+    assert sorted(node.id for node in rows) == [f"n{i}" for i in range(9)]
+    assert [part async for part in db.nodes_stream(entity_types=[])] == []
 
 
 # The last test, since it adds to the graph.

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from bfsql import call
+from bfsql import call, engine
 from bfsql.abc import GraphDbInterface
 from bfsql.cache import CachedGraphDb
 from bfsql.memory import MemoryBackend
-from bfsql.models import Edge, EntityStub, Node, NodeRecord, Omission
+from bfsql.models import BfsQuery, Edge, EntityStub, Node, NodeRecord, Omission
 
 
 async def test_every_primitive_is_asked_once_and_answers_the_same_again(memory, primitives):
@@ -29,6 +29,14 @@ async def test_a_backend_of_only_the_eight_is_asked_once_for_each_thing(bare, pr
     cold = [await ask(db) for ask in primitives]
     assert [await ask(db) for ask in primitives] == cold
     assert max(watch.single_keys().values()) == 1
+
+
+async def test_a_traversal_over_the_eight_reads_each_id_once(bare):
+    backend, watch = bare
+    query = BfsQuery(seeds=["a"], max_hops=3)
+    await engine.bfs_query(CachedGraphDb(backend), query)
+    assert max(watch.single_keys().values()) == 1
+    assert watch.count("get_node") == 3
 
 
 async def test_batches_and_singles_share_what_they_hold(memory):
@@ -151,6 +159,13 @@ async def test_a_key_error_about_no_id_is_a_failure_like_any_other(memory):
         with pytest.raises(KeyError, match="a bug"):
             await ask()
         assert await ask()
+
+
+async def test_two_caches_share_nothing(memory):
+    backend, watch = memory
+    await CachedGraphDb(backend).get_node("a")
+    await CachedGraphDb(backend).get_node("a")
+    assert watch.count("get_node") == 2
 
 
 class Respelling(GraphDbInterface):

@@ -489,6 +489,12 @@ async def test_a_path_says_how_many_nodes_of_the_shown_step_are_on_no_complete_w
     assert not any("on no walk" in note for note in ends.get("notes", ()))
 
 
+async def test_former_calls_keep_count_distinct_and_its_field():
+    answer = await answered(**TO_TRIALS, count_distinct=0, sort_by="-distinct", show="ends")
+    assert [node["distinct"] for node in answer["nodes"]] == [1, 1, 1]
+    assert all("measure" not in node for node in answer["nodes"])
+
+
 @pytest.mark.parametrize("detail", [True, False])
 async def test_a_budget_cuts_values_down_to_five_before_any_node(detail):
     many = [NodeRecord(f"n{i:03}", "T", {"x": f"value {i:03}"}) for i in range(200)]
