@@ -143,13 +143,6 @@ async def test_ids_names_and_aliases_are_found(each, opened):
             assert (await opened.search_entities(query))[0].id == found
 
 
-async def test_types_are_applied_by_the_server(opened):
-    found = await opened.search_entities("number", ["T"])
-    assert len(found) == 9
-    assert await opened.search_entities("number", ["Hub"]) == []
-    assert await opened.search_entities("\ud800", ["\ud800"]) == []
-
-
 @pytest.mark.parametrize("settings", ["janusgraph"], indirect=True)
 async def test_a_misspelt_name_is_found_by_a_mixed_index(opened):
     assert len(await opened.search_entities("numbre")) == 9

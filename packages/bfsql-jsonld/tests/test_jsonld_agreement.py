@@ -9,8 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bfsql import MemoryBackend, open_graph
-from bfsql.answers.clean import clean_metadata
-from bfsql.models import Edge, EdgeRecord, NodeRecord, PropertyCondition, outline_of
+from bfsql.models import EdgeRecord, NodeRecord, PropertyCondition, outline_of
 from bfsql_jsonld import JsonLdBackend
 from bfsql_test_support import graph_strategies
 from bfsql_test_support.hooks import Failing, Hiding
@@ -98,28 +97,6 @@ async def test_a_list_takes_as_many_pages_as_it_needs(web, monkeypatch):
         assert [len(nodes) async for nodes in pages] == [4, 3]
 
 
-@settings(max_examples=10, suppress_health_check=list(HealthCheck))
-@given(case=graph_strategies.graphs_with_seeds(seeds=2))
-async def test_one_by_one_and_in_batches_it_reads_the_same(web, case):
-    graph, _ = case
-    memory = MemoryBackend(graph.records)
-    async with both(web, graph.records) as (_, chained):
-        backend = chained.db
-        nodes = [node.id for node in await memory.get_nodes_batch(graph.ids)]
-        for entity_id in nodes:
-            assert sorted(await backend.edges_from(entity_id)) == sorted(
-                await memory.edges_from(entity_id)
-            )
-            assert sorted(await backend.edges_to(entity_id)) == sorted(
-                await memory.edges_to(entity_id)
-            )
-            known = await memory.metadata_for_node(entity_id)
-            assert await backend.metadata_for_node(entity_id) == clean_metadata(known)
-        for edge in await memory.edges_batch(nodes):
-            known = await memory.metadata_for_edge(Edge(*edge))
-            assert await backend.metadata_for_edge(Edge(*edge)) == clean_metadata(known)
-
-
 async def test_metadata_that_the_other_server_withholds_is_noted_here(web):
     records = [
         NodeRecord("a", "T", {"name": "Ada"}),
@@ -139,15 +116,6 @@ TRIALS = [
     NodeRecord("d:1", "Disease", {"name": "Flu"}),
     *(EdgeRecord(f"t:{n}", "studies", "d:1", {"weight": n / 8}) for n in range(9)),
 ]
-
-
-async def test_what_a_server_counts_is_passed_on(web):
-    async with both(web, TRIALS) as graphs:
-        schemas = [json.loads((await graph.describe_schema()).text) for graph in graphs]
-    assert schemas[0]["relations"] == ["Trial -studies-> Disease (9)"]
-    assert schemas[0]["properties"]["Trial"] == ["phase: 0 | 1 | 2", "year: 2000..2008"]
-    for part in ("relations", "relations_from", "properties", "tool_usage_notes"):
-        assert schemas[1][part] == schemas[0][part]
 
 
 class Outlined(MemoryBackend):

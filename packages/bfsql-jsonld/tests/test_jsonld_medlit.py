@@ -5,11 +5,9 @@ import json
 from contextlib import asynccontextmanager
 
 import pytest
-from mcp import Client
 
 from bfsql import open_graph
 from bfsql.memory import MemoryBackend
-from bfsql.server import create_server
 from bfsql_jsonld import JsonLdBackend
 from bfsql_test_support.servers.web import WebServer
 
@@ -22,26 +20,6 @@ async def url(web, medlit_records):
 
     async with web.offering(memory) as address:
         yield address
-
-
-async def called(client, tool, **arguments):
-    result = await client.call_tool(tool, arguments)
-    assert not result.is_error, result.content
-    return json.loads(result.content[0].text)
-
-
-async def test_a_client_gets_the_published_figures_through_the_chain(url):
-    async with Client(create_server("jsonld", base_url=url)) as client:
-        schema = await called(client, "describe_schema")
-        assert len(schema["entity_types"]) == 19
-        assert len(schema["predicates"]) == 16
-        hits = await called(client, "search_entities", query="desmopressin")
-        assert hits[0]["id"] == "RxNorm:3251"
-        two_hops = await called(client, "bfs_query", seeds=["RxNorm:3251"], max_hops=2)
-        assert (two_hops["node_count"], two_hops["edge_count"]) == (84, 99)
-        seeds = ["RxNorm:3251", "MeSH:D003480"]
-        one_hop = await called(client, "bfs_query", seeds=seeds, max_hops=1)
-        assert (one_hop["node_count"], one_hop["edge_count"]) == (35, 37)
 
 
 async def test_a_cold_traversal_of_two_hops_takes_at_most_its_hops_and_six_requests(url, web):

@@ -23,7 +23,6 @@ from bfsql_test_support.case_table import case_table
 from bfsql_test_support.servers.process import PAUSE
 from bfsql_test_support.suites.loading import traced_memory
 from bfsql_testing import EVERYTHING, Kind, LoaderSuite
-from bfsql_testing.conformance.graphs import HOSTILE, hostile
 
 OLD = [NodeRecord("old", "Old", {"name": "what was there"})]
 
@@ -98,19 +97,6 @@ async def test_types_are_labels_predicates_are_types_and_metadata_is_properties(
         "MATCH (a)-[r]->(b) RETURN a.entity_id, type(r), b.entity_id, properties(r)"
     )
     assert edges == [["a", "TREATS", "b", {"confidence": 0.5, "how__json": '{"dose":1}'}]]
-
-
-async def test_hostile_texts_are_ids_labels_and_types_as_they_are(load, cypher):
-    report = await load(hostile())
-    kept = sorted(text for text in HOSTILE if len(text) < MAX_ID_BYTES)
-    assert report.refused == len(HOSTILE) - len(kept) == 1
-    found = await cypher("MATCH (n:Odd) RETURN n.entity_id, n.says")
-    assert sorted(found) == [[text, text] for text in kept]
-    plain = sorted(text for text in HOSTILE if len(text) < 100 and "\0" not in text)
-    labels = await cypher("MATCH (n) WHERE NOT n:Odd RETURN DISTINCT labels(n), n.name")
-    assert sorted(labels) == [[[text], text] for text in plain]
-    types = await cypher("MATCH ()-[r]->() RETURN DISTINCT type(r)")
-    assert sorted(text for (text,) in types) == sorted([*plain, "next"])
 
 
 @case_table("name", ["\\u0060) x", "\\u0041", "\\\\u0041", "`\\", "\\u005cu0060"])

@@ -6,12 +6,7 @@ import pytest
 
 from bfsql_neo4j import Neo4jBackend, Neo4jSettings
 from bfsql_neo4j.load.loader import load_graph
-from bfsql_test_support.suites.medlit import (
-    MedlitSuite,
-    MisspelledNames,
-    SameMetadata,
-    assert_whole,
-)
+from bfsql_test_support.suites.medlit import MedlitSuite, MisspelledNames, SameGraph, assert_whole
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +30,7 @@ class OnNeo4j(MedlitSuite, MisspelledNames):
         assert len(await backend.next_steps()) < 3_000
 
 
-class TestCaseKept(OnNeo4j, SameMetadata):
+class TestCaseKept(OnNeo4j, SameGraph):
     preserve_case = True
 
 

@@ -363,22 +363,6 @@ async def test_a_connection_lost_inside_the_driver_is_not_asked_to_roll_back(dat
     assert all(await asyncio.gather(*statements, return_exceptions=True))
 
 
-async def test_every_read_during_many_loads_sees_one_whole_graph(load, owner):
-    await load(many(1))
-
-    async def loading():
-        for number in range(2, 8):
-            await load(many(number))
-
-    work = asyncio.ensure_future(loading())
-    while not work.done():
-        nodes, edges = await owner.fetchrow(
-            "SELECT (SELECT count(*) FROM entity), (SELECT count(*) FROM relationship)"
-        )
-        assert nodes == edges
-    await work
-
-
 async def test_a_load_does_not_wait_for_ever_for_a_transaction_that_reads(load, owner, monkeypatch):
     await load(OLD)
     monkeypatch.setattr(existing, "LOCK_TRIES", 2)

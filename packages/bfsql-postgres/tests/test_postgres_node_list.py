@@ -382,20 +382,6 @@ async def test_values_of_other_kinds_are_not_asked_for_where_the_type_of_a_colum
 # --- names and values stay data --------------------------------------------------------------
 
 
-@case_table(
-    "key", ["it's", 'a"b', "a\\b", "$1", "%s", "'; DROP TABLE entity; --", "a\0b", "\ud800", "Ü"]
-)
-async def test_keys_types_and_values_stay_data(settings, opened, key):
-    records = [NodeRecord("a", "T", {key: key}), NodeRecord("b", "T'\\\"", {"x": key})]
-    await load_graph(settings, records)
-    backend, graph = await opened(), by_record(records)
-    for operator in OPERATORS:
-        condition = PropertyCondition(key, operator, (key,))
-        await assert_listed(backend, graph, [condition])
-        await assert_listed(backend, graph, [PropertyCondition("x", operator, (key,))])
-    await assert_listed(backend, graph, [], ["T'\\\"", key])
-
-
 @case_table("pooled", {"direct": False, "pooled": True})
 async def test_a_list_that_is_left_half_way_gives_its_connection_back(
     settings, opened, pooled, monkeypatch

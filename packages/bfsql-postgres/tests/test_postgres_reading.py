@@ -6,10 +6,7 @@ import pytest
 
 from bfsql.errors import StoreError, ToolError
 from bfsql.graph import open_graph
-from bfsql.memory import MemoryBackend
-from bfsql.models import Edge, Refusal
-from bfsql.sources import read_all
-from bfsql_postgres import PostgresBackend
+from bfsql.models import Edge
 from bfsql_test_support.case_table import case_table
 
 SMALLEST = """
@@ -217,65 +214,6 @@ async def test_what_is_not_there_or_may_not_be_read_is_one_error(owner, opened, 
         await opened(schema="nowhere")
 
 
-def _rows(path):
-    return (json.loads(line) for line in path.read_text().splitlines())
-
-
-@pytest.mark.parametrize("kind", ["json", "jsonb"])
-async def test_a_bundle_in_the_tables_of_the_pipeline_is_as_read_from_its_files(
-    owner, opened, medlit, kind
-):
-    await owner.execute(f"""
-        CREATE TABLE entity (entity_id text PRIMARY KEY, entity_type text NOT NULL, name text,
-            status text, confidence float8, usage_count int, source text, canonical_url text,
-            properties {kind}, first_seen_document text, first_seen_section text,
-            total_mentions int, supporting_documents {kind}, embedding vector(4));
-        CREATE TABLE relationship (id uuid PRIMARY KEY DEFAULT gen_random_uuid(), subject_id text,
-            predicate text, object_id text, confidence float8, source_documents {kind},
-            properties {kind}, evidence_count int, strongest_evidence_quote text,
-            evidence_confidence_avg float8);
-        CREATE TABLE bundle_evidence (id serial, relationship_key text, document_id text,
-            section text, start_offset int, end_offset int, text_span text, confidence float8,
-            supports boolean);
-    """)
-    for table, file in (
-        ("entity", "entities"), ("relationship", "relationships"), ("bundle_evidence", "evidence")
-    ):  # fmt: skip
-        columns = await owner.fetch(
-            "SELECT column_name FROM information_schema.columns WHERE table_name = $1 "
-            "AND table_schema = current_schema() AND column_name <> 'id'",
-            table,
-        )
-        names = ", ".join(row[0] for row in columns)
-        await owner.execute(
-            f"INSERT INTO {table} ({names}) SELECT {names} "
-            f"FROM json_populate_recordset(NULL::{table}, $1)",
-            json.dumps(list(_rows(medlit / f"{file}.jsonl"))),
-        )
-    backend = await opened()
-    records = [r for r in read_all([medlit]) if not isinstance(r, Refusal)]
-    memory = MemoryBackend(records)
-    ids = [record.id for record in records if hasattr(record, "id")]
-    ring = set(await memory.edges_batch(ids))
-    assert {tuple(edge) for edge in await backend.edges_batch(ids)} == ring
-
-    def timeless(found):
-        return {i: {k: v for k, v in m.items() if k != "created_at"} for i, m in found.items()}
-
-    mine, wanted = [await b.metadata_for_nodes_batch(ids) for b in (backend, memory)]
-    assert mine == timeless(wanted)
-    mine, wanted = [await b.metadata_for_edges_batch(ring) for b in (backend, memory)]
-    assert mine == timeless(wanted)
-    for entity_id in ("RxNorm:3251", "MeSH:D003480", "PMC11128938", "PMC11560769"):
-        found = await backend.provenance_for_node(entity_id, 20)
-        assert found == await memory.provenance_for_node(entity_id, 20)
-    async with open_graph(backend) as graph:
-        answer = (await graph.bfs_query(["RxNorm:3251"], max_hops=2)).content
-        assert (answer["node_count"], answer["edge_count"]) == (84, 99)
-        answer = (await graph.bfs_query(["RxNorm:3251", "MeSH:D003480"], max_hops=1)).content
-        assert (answer["node_count"], answer["edge_count"]) == (35, 37)
-
-
 RING = [("a", "p", "b")]
 both_ways = case_table("pooled", {"direct": False, "pooled": True})
 
@@ -328,39 +266,3 @@ async def test_65536_ids_are_one_question(small, pooled):
     assert sorted(await backend.metadata_for_nodes_batch(ids)) == ["a", "b", "c"]
     triples = [("a", f"no such predicate {n}", "b") for n in range(65_535)] + RING
     assert list(await backend.metadata_for_edges_batch(triples)) == RING
-
-
-@pytest.mark.parametrize("kind", ["json", "jsonb"])
-async def test_properties_that_are_no_object_are_reported_as_they_are(
-    database, schema, owner, kind
-):
-    values = {"array": [1, {"x": None}], "text": "so", "number": 1.5, "truth": True, "none": None}
-    await owner.execute(
-        "CREATE TABLE entity (entity_id text, entity_type text, "
-        f"synonyms {kind}, properties {kind});"
-        "CREATE TABLE relationship (subject_id text, predicate text, object_id text,"
-        f"source_documents {kind}, properties {kind})"
-    )
-    for name, value in values.items():
-        text = json.dumps(value)
-        await owner.execute(
-            f"INSERT INTO entity VALUES ($1, 'T', $2::text::{kind}, $2::{kind})", name, text
-        )
-        await owner.execute(
-            f"INSERT INTO relationship VALUES ($1, 'p', $1, $2::text::{kind}, $2::{kind})",
-            name,
-            text,
-        )
-    backend = await PostgresBackend.create(database.reader_url, schema=schema)
-    nodes = await backend.metadata_for_nodes_batch(list(values))
-    assert {name: found.get("properties") for name, found in nodes.items()} == values
-    edges = await backend.metadata_for_edges_batch([(name, "p", name) for name in values])
-    assert {edge[0]: found.get("properties") for edge, found in edges.items()} == values
-    async with open_graph(backend) as graph:
-        content = (await graph.bfs_query(list(values), max_hops=1)).content
-        assert (content["node_count"], content["edge_count"]) == (5, 5)
-        for name, value in values.items():
-            described = (await graph.describe_entity(name)).content
-            assert described.get("properties") == value
-        assert (await graph.search_entities("so")).content["result"]
-    await backend.close()

@@ -88,14 +88,6 @@ async def test_a_misspelling_finds_its_entity_where_trigrams_are_there(opened, p
         await without.close()
 
 
-async def test_types_are_filtered_inside_and_only_vectors_make_a_score(opened):
-    backend = await opened(DRUGS)
-    found = await backend.search_entities("desmopressin", ["paper", "owl:Thing"])
-    assert [(stub.id, stub.entity_type, stub.score) for stub in found] == [("p:1", "paper", None)]
-    assert [stub.id for stub in await backend.search_entities("x", ["owl:Thing"])] == ["x"]
-    assert await backend.search_entities("desmopressin", ["\0"]) == []
-
-
 async def test_extensions_in_a_schema_of_their_own_are_found(postgres):
     async with postgres.database("citext") as database, database.schema() as schema:
         await database.run(

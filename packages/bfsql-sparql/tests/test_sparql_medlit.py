@@ -3,7 +3,7 @@
 import pytest
 
 from bfsql_test_support.depth import THOROUGH
-from bfsql_test_support.suites.medlit import MedlitSuite, SameMetadata
+from bfsql_test_support.suites.medlit import MedlitSuite, SameGraph
 
 STORES = ["oxigraph", *(("fuseki", "virtuoso", "rdf4j") if THOROUGH else ())]
 """In a graph of plain values, further engines show nothing beyond the kit and drawn graphs."""
@@ -20,6 +20,6 @@ async def backend(store, medlit_records):
         yield opened
 
 
-class TestMedlit(MedlitSuite, SameMetadata):
+class TestMedlit(MedlitSuite, SameGraph):
     async def test_the_graph_is_comprehensive(self, backend):
         assert await backend.comprehensive()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from bfsql_sqlite import adjacency, edge_tables
 from bfsql_sqlite.adjacency import WHOLE, Adjacency, NumberedEdgeFilter
 from bfsql_sqlite.edge_tables import write_edges, write_types
-from bfsql_sqlite.packed_arrays import Damaged, cut
+from bfsql_sqlite.packed_arrays import Damaged
 from bfsql_test_support.case_table import case_table
 
 NODES, PREDICATES = 11, 3
@@ -167,22 +167,6 @@ def test_edges_are_found_by_what_they_join(triples, asked, small):
         edges = Adjacency.of(graph)
         expected = {one: e for e, one in enumerate(sorted(triples)) if one in asked}
         assert edges.numbers(graph, asked) == expected
-
-
-def test_more_edges_than_a_batch_of_the_usual_size_come_in_several():
-    count = adjacency.BATCH_EDGES + 10
-    triples = np.stack([np.zeros(count), np.zeros(count), np.arange(count)], 1).astype(np.int32)
-    with closing(sqlite3.connect(":memory:")) as graph:
-        graph.executescript(edge_tables.TABLES)
-        write_edges(graph, nodes=count, predicates=1, leaving=[triples], entering=[triples])
-        edges = Adjacency(count, count, 1, 1)
-        whole = edges.ranges(graph, np.array([0], np.int32))
-        parts = list(cut(whole, adjacency.BATCH_EDGES))
-        assert [part.total for part in parts] == [adjacency.BATCH_EDGES, 10]
-        ends = [edges.read(graph, part).objects for part in parts]
-        assert (np.concatenate(ends) == np.arange(count)).all()
-        lists = np.arange(count, dtype=np.int32) + edges.entering
-        assert edges.ranges(graph, lists).total == count
 
 
 def test_predicates_and_types_have_the_width_that_they_need():

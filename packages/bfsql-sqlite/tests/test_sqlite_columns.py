@@ -3,7 +3,6 @@
 import asyncio
 import os
 import random
-from collections import Counter
 from contextlib import aclosing, suppress
 from threading import Event
 
@@ -53,25 +52,6 @@ async def edges_of(backend, ids):
         count = len(predicates)
         edges += zip(names[:count], predicates, names[count:], strict=True)
     return edges
-
-
-async def test_a_hub_comes_in_batches_with_each_edge_once(made, monkeypatch):
-    monkeypatch.setattr(adjacency, "BATCH_EDGES", 300)
-    backend = await SqliteBackend.create(path=made, connections=2)
-    (hub,) = await backend.columns().find(["n00007"])
-    nowhere = 3_000
-    sizes = [
-        len(ring.subjects)
-        async for ring in backend.columns().rings(np.array([nowhere, hub.handle], np.int32))
-    ]
-    assert len(sizes) == 7
-    assert max(sizes) <= 300
-    everything = await edges_of(backend, [f"n{i:05}" for i in range(3_000)])
-    assert Counter(everything) == Counter(
-        {(r.subject, r.predicate, r.object) for r in GRAPH[3_000:]}
-    )
-    assert await edges_of(backend, []) == []
-    await backend.close()
 
 
 async def test_a_small_ring_costs_one_thread_hop(made, monkeypatch):

@@ -219,5 +219,5 @@ async def test_the_outline_of_the_load_is_kept_until_another_program_writes_to_t
             connection.commit()
         assert (await outline()).node_counts == {"counted": 1}
         graph.write_bytes(kept)
-    graph.write_bytes(graph.read_bytes().replace(b'{"person":300}', b'{"person":301}'))
+    graph.write_bytes(graph.read_bytes().replace(b'{"person": 300}', b'{"person": 301}'))
     assert (await outline()).node_counts == {"counted": 1}

@@ -1,8 +1,6 @@
 """A load writes the whole file or leaves the previous one, and reports what it found."""
-# ruff: noqa: ASYNC220 - a test waits for its files and processes
 
 import asyncio
-import subprocess
 import sys
 import threading
 from dataclasses import replace
@@ -108,47 +106,6 @@ async def test_a_place_where_no_file_can_be_is_reported(tmp_path, name):
         await load_graph(SqliteSettings(path=tmp_path / name), OLD)
     assert str(tmp_path) in str(caught.value)
     assert names(tmp_path) == []
-
-
-async def test_readers_go_on_in_the_old_file_while_a_load_replaces_it(load, file):
-    await load(many(2_000))
-    reader = """
-import asyncio, sys
-from bfsql_sqlite import SqliteBackend
-async def main():
-    backend = await SqliteBackend.create(path=sys.argv[1])
-    print("open", flush=True)
-    while sys.stdin.readline() == "read\\n":
-        ring = await backend.edges_batch([f"n{i}" for i in range(2000)])
-        print(len(set(ring)), flush=True)
-    await backend.close()
-asyncio.run(main())
-"""
-    command = [sys.executable, "-c", reader, str(file)]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    with subprocess.Popen(command, **pipes) as one, subprocess.Popen(command, **pipes) as other:
-        for process in (one, other):
-            assert process.stdout.readline() == "open\n"
-
-        def meanwhile():
-            for record in many(1_000):
-                yield record
-                if isinstance(record, NodeRecord) and record.id == "n500":
-                    assert said(one) == said(other) == 2_000
-
-        def said(process):
-            process.stdin.write("read\n")
-            process.stdin.flush()
-            return int(process.stdout.readline())
-
-        await load(meanwhile())
-        assert said(one) == said(other) == 2_000
-        for process in (one, other):
-            process.stdin.close()
-            assert process.wait() == 0
-    backend = await SqliteBackend.create(path=file)
-    assert len(await backend.edges_batch([f"n{i}" for i in range(2_000)])) == 1_000
-    await backend.close()
 
 
 async def test_opening_during_many_loads_always_gives_one_whole_graph(load, file):

@@ -9,7 +9,7 @@ from bfsql_test_support.suites.medlit import (
     MedlitSuite,
     MisspelledNames,
     NoMatches,
-    SameMetadata,
+    SameGraph,
     assert_whole,
 )
 
@@ -29,6 +29,6 @@ async def backend(loaded):
     await opened.close()
 
 
-class TestMedlit(MedlitSuite, SameMetadata, MisspelledNames, NoMatches):
+class TestMedlit(MedlitSuite, SameGraph, MisspelledNames, NoMatches):
     async def test_the_advice_is_short(self, backend):
         assert len(await backend.next_steps()) < 500

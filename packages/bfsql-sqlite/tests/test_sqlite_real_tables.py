@@ -75,10 +75,6 @@ FLARE_JSON = {
     "flare.json": '[{"id": 1, "name": "flare"}, {"id": 2, "name": "query", "parent": 1}, '
     '{"id": 3, "name": "methods", "parent": 2}]'
 }
-FLIGHTS = {
-    "airports.csv": "iata,name\nABE,Lehigh\nATL,Hartsfield\nBHM,City\nXNA,City\n",
-    "flights.csv": "origin,destination,count\nABE,ATL,853\nATL,ABE,1\n",
-}
 ENDS = "--subject-column gene --object-column disease"
 SENTENCES = "".join(f"n{at},n{at * 7 % 40},sentence {at} of the text\n" for at in range(40))
 
@@ -105,16 +101,6 @@ CASES = {
         "3 nodes, 2 edges",
         ("looks like data: if it is, add --no-header",),
         edges="anatomical_structure > bacterium; bacterium > experimental_model_of_disease",
-    ),
-    "Cora, cites": Case(
-        {"cora.cites": "35\t1033\n35\t103482\n"},
-        "",
-        "3 nodes, 2 edges",
-        ("has no header",),
-        edges="35 > 1033; 35 > 103482",
-    ),
-    "Cora, content": Case(
-        {"cora.content": CONTENT}, "", "", ("its first row looks like data", "Add --no-header")
     ),
     "Cora, content by numbers": Case(
         {"cora.content": CONTENT},
@@ -331,14 +317,6 @@ CASES = {
     "references in a column that is nowhere": Case(
         FLARE_JSON, "--edge-column parnet", "", ("there is no column 'parnet' (edge_columns)",)
     ),
-    "airports by name": Case(FLIGHTS, "", "", ("for instance with --id-column iata",)),
-    "airports and flights": Case(
-        FLIGHTS,
-        "--id-column iata",
-        "4 nodes, 2 edges",
-        ("origin -> subject", "destination -> object"),
-        edges="Lehigh > Hartsfield; Hartsfield > Lehigh",
-    ),
     "schema.org": Case(
         {
             "types.csv": "id,label,subTypeOf\nhttp://s/A,A,\nhttp://s/B,B,\n"
@@ -422,22 +400,6 @@ CASES = {
         "",
         "",
         ("a.csv: no column is", "b.xlsx: is read by the keys of its tables", "read_pajek"),
-    ),
-    "an option for another table": Case(
-        {"a.csv": "src,dst\na,b\n", "b.csv": "x,y\na,b\n"},
-        "--subject-column src",
-        "",
-        ("--subject-column src applies only to other tables",),
-    ),
-    "two header lines": Case(
-        {"e.csv": "from,to\nfrom,to\na,b\n"},
-        "",
-        "2 nodes, 1 edge",
-        ("repeats the header",),
-        edges="a > b",
-    ),
-    "columns named by numbers": Case(
-        {"e.csv": "1,2,3,4\na,b,c,d\n"}, "", "", ("its first row looks like data",)
     ),
     "semicolons and decimal commas": Case(
         {"e.csv": "from;to;w\na;b;0,5\n"},

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bfsql import MemoryBackend
@@ -127,39 +127,6 @@ async def test_better_matches_come_first_and_shorter_names_among_equals(opened):
 @case_table("nothing", ["", " ", "\n\t", "\0", "\u200b", "\ud800", "zzzzqqqq", "!!!"])
 async def test_nothing_is_found_for_nothing(found, nothing):
     assert await found(nothing) == []
-
-
-SYNTAX = st.sampled_from(
-    ['"', "*", "(", ")", "AND", "OR", "NOT", "NEAR(", "^", "name:", "-", "{", "'", ":"]
-)
-QUERIES = st.one_of(
-    st.text(max_size=30),
-    st.text(alphabet=st.characters(), max_size=8),
-    st.lists(SYNTAX | st.sampled_from(["cushing", "cd", "tom"]), max_size=8).map(" ".join),
-    st.sampled_from([str(record.metadata.get("name")) for record in MEDICAL]).flatmap(
-        lambda name: st.tuples(st.integers(0, len(name)), st.integers(0, len(name))).map(
-            lambda cut: name[min(cut) : max(cut)]
-        )
-    ),
-    st.sampled_from(["x" * 16_000, "a b " * 4_000, '"' * 5_000, "é" * 5_000, "cushing " * 300]),
-)
-
-
-@given(QUERIES, st.none() | st.lists(st.sampled_from(["disease", "drug", "paper", "no", "\ud800"])))
-@settings(deadline=None, max_examples=150, suppress_health_check=list(HealthCheck))
-async def test_no_text_upsets_search(graph_of_names, query, types):
-    stubs = list(await graph_of_names.search_entities(query, types))
-    assert len(stubs) <= LIMIT
-    assert len({stub.id for stub in stubs}) == len(stubs)
-    assert all(stub.score is None for stub in stubs)
-    if types:
-        assert {stub.entity_type for stub in stubs} <= set(types)
-    assert stubs == list(await graph_of_names.search_entities(query, types))
-
-
-@pytest.fixture
-async def graph_of_names(opened):
-    return await opened(MEDICAL)
 
 
 @given(st.text(max_size=20))

@@ -329,12 +329,10 @@ async def _open(backend: Backend, options: dict[str, Any]) -> GraphDbInterface:
 async def _rights_checked(db: GraphDbInterface, *, require: bool | None) -> AsyncIterator[None]:
     """Check, while the body of the context runs, whether the store's account may only read.
 
-    Args:
-        db: The backend.
-        require: Whether an account that could write is refused; None to skip the check.
+    With `require` None, nothing is checked.
 
     Raises:
-        StoreError: The account could write or its rights are unknown, and it must not write.
+        StoreError: The account could write or its rights are unknown, and `require` is true.
     """
     if require is None:
         yield

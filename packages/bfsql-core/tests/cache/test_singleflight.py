@@ -59,23 +59,6 @@ async def test_a_caller_that_is_cancelled_does_not_end_the_flight_of_others(memo
     assert (len(watch.calls), watch.cancelled) == (1, [])
 
 
-async def test_a_callers_timeout_does_not_end_the_flight_of_others(memory):
-    backend, watch = memory
-    db = CachedGraphDb(backend)
-    watch.gate = asyncio.Event()
-
-    async def in_a_hurry() -> None:
-        async with asyncio.timeout(0):
-            await db.edges_batch(["a"])
-
-    patient = asyncio.create_task(db.edges_batch(["a"]))
-    with pytest.raises(TimeoutError):
-        await in_a_hurry()
-    watch.gate.set()
-    assert len(await patient) >= 2
-    assert len(watch.calls) == 1
-
-
 async def test_the_last_caller_that_leaves_cancels_the_flight(memory):
     backend, watch = memory
     db = CachedGraphDb(backend)
@@ -243,16 +226,6 @@ async def test_a_flight_counts_towards_the_call_that_began_it():
         await CachedGraphDb(Working([NodeRecord("a", "T")])).get_nodes_batch(["a"])
     assert clients == ["ann"]
     assert scope.usage.worked == 0.5
-
-
-async def test_a_shared_failure_reaches_every_caller(memory):
-    backend, watch = memory
-    db = CachedGraphDb(backend)
-    watch.failures = [ConnectionError("gone")]
-    asking = (db.get_node("a") for _ in range(3))
-    answers = await asyncio.gather(*asking, return_exceptions=True)
-    assert [str(answer) for answer in answers] == ["gone"] * 3
-    assert len(watch.calls) == 1
 
 
 async def test_closing_ends_the_calls_under_way_with_an_error_for_every_caller(memory):

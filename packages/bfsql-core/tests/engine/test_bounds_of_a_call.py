@@ -99,19 +99,6 @@ async def test_the_bound_on_nodes_stops_before_the_ring_that_passes_it(case, hop
     assert stopped(answer, "max_hops", finished, hops) == without(exact, "max_hops", "complete")
 
 
-async def test_the_bound_on_nodes_is_not_met_by_what_lies_within_it():
-    async with open_graph(MemoryBackend(chain()), limits=Limits(max_nodes=6)) as opened:
-        whole = await tool_calls.read(opened, "bfs_query", seeds=["n:0"], max_hops=5)
-    assert whole["node_count"] == 6
-    assert "notes" not in whole
-    async with open_graph(MemoryBackend(chain()), limits=Limits(max_nodes=3)) as opened:
-        part = await tool_calls.read(opened, "bfs_query", seeds=["n:0"], max_hops=5)
-        shared = await tool_calls.read(opened, "intersect_subgraphs", seeds=["n:0", "n:1"], k=5)
-    assert part["node_count"] == 3
-    assert any("max_hops=2 of 5" in note for note in part["notes"])
-    assert any("limit on nodes" in note for note in shared["notes"])
-
-
 @pytest.mark.parametrize(
     ("tool", "depth"), [("bfs_query", "max_hops"), ("intersect_subgraphs", "k")]
 )

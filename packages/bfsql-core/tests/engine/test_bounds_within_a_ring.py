@@ -189,15 +189,6 @@ async def test_a_bound_in_the_first_ring_is_an_error_that_names_the_hub(way, too
         assert given.rings[0] <= 300 + BATCH, bound
 
 
-@WAYS
-async def test_a_bound_that_is_just_kept_stops_nothing(way):
-    exact = await whole("bfs_query", max_hops=3)
-    for bound in ("node", "edge"):
-        limits = Limits(max_tokens=0, **{f"max_{bound}s": exact[f"{bound}_count"]})
-        async with opened(way, limits) as (graph, _):
-            assert await stubs(graph, "bfs_query", max_hops=3) == exact, bound
-
-
 @given(
     case=graph_strategies.hubs_with_seeds(),
     depth=st.integers(1, 4),
@@ -302,14 +293,3 @@ async def test_evidence_of_a_hub_past_the_bound_is_an_error_with_a_sentence():
         with pytest.raises(ToolError, match="limit of 10 edges") as refused:
             await graph.describe_entity("hub")
     assert refused.value.kind == "too_large"
-
-
-async def test_an_intersection_is_bounded_by_what_it_reads_whatever_is_cached():
-    backend = TypedStream(near_a_hub(20), 3)
-    limits = Limits(max_edges=10)
-    graphs = [Graph(db, "", limits, None) for db in (backend, ColumnsOverMemory(near_a_hub(20)))]
-    async with open_graph(backend, limits=limits) as cached:
-        for k in (1, 2):
-            await assert_same_answers([*graphs, cached], "intersect_subgraphs", seeds=SEEDS, k=k)
-        answer = await stubs(cached, "intersect_subgraphs", k=2)
-    assert "Stopped at k=1 of 2" in answer["notes"][-1]

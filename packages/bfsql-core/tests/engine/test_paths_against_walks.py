@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bfsql import CachedGraphDb, Graph, Limits, MemoryBackend
+from bfsql import Graph, Limits, MemoryBackend
 from bfsql.engine.thresholds import BUSY, PAIRS
 from bfsql.models import EdgeRecord, NodeRecord
 from bfsql_test_support import tool_calls
@@ -72,36 +72,6 @@ async def test_steps_are_compared_with_one_of_them_wherever_walks_end(graph, ste
     answer = await tool_calls.read(over(MemoryBackend(graph.records)), "bfs_query", **call)
     nodes, edges, paths = wanted(walks, len(steps))
     assert given_by(answer) == (nodes, edges, sorted(paths.items()))
-
-
-@given(graph=walking.tangles(), steps=walking.steps(), data=st.data())
-async def test_every_step_can_be_shown(graph, steps, data):
-    step = data.draw(st.integers(0, len(steps)))
-    walks = Walker.of(graph).walks(graph.ids[:2], steps)
-    _, _, paths = wanted(walks, step)
-    call = {"seeds": graph.ids[:2], **walking.arguments(steps), "show": step}
-    answer = await tool_calls.read(over(MemoryBackend(graph.records)), "bfs_query", **call)
-    assert given_by(answer) == (set(paths), set(), sorted(paths.items()))
-
-
-@given(graph=walking.tangles(), steps=walking.steps(), limit=st.integers(1, 3))
-async def test_pages_hold_the_walks_of_their_shown_nodes(graph, steps, limit):
-    walks = Walker.of(graph).walks(graph.ids[:1], steps)
-    every = sorted({node_at(seed, walk, len(steps)) for seed, walk in walks})
-    served = over(CachedGraphDb(MemoryBackend(graph.records)))
-    call = {"seeds": graph.ids[:1], **walking.arguments(steps), "limit": limit}
-    offset = 0
-    while True:
-        answer = await tool_calls.read(served, "bfs_query", **call, offset=offset)
-        names = every[offset : offset + limit]
-        through = [one for one in walks if node_at(*one, len(steps)) in names]
-        nodes, edges, paths = wanted(through, len(steps))
-        assert given_by(answer) == (nodes, edges, sorted(paths.items()))
-        further = tool_calls.continuation(answer)
-        if not further:
-            break
-        offset = further["offset"]
-    assert offset + limit >= len(every)
 
 
 @settings(max_examples=150)

@@ -165,21 +165,6 @@ async def test_more_walks_than_a_number_holds_are_said_to_be_that_many():
     assert f"offset={MOST_PATHS} is past the end: there are {MOST_PATHS} walks." in str(answer)
 
 
-async def test_pages_of_walks_follow_each_other():
-    seeds = [f"0:{number:03}" for number in range(5)]
-    call = {"seeds": seeds, "path": ["-to->", "-to->"]}
-    async with open_graph(MemoryBackend(layered(5, 3))) as graph:
-        found, further = [], {"offset": 0}
-        while further:
-            answer = await tool_calls.read(graph, "bfs_query", show="walks", **call, **further)
-            assert len(answer["walks"]) <= 50
-            found += answer["walks"]
-            further = tool_calls.continuation(answer)
-        whole = await tool_calls.read(graph, "bfs_query", show="walks", **call, limit=125)
-        assert found == whole["walks"]
-        assert len(found) == 125
-
-
 async def test_a_budget_cuts_walks_from_the_end():
     seeds = [f"0:{number:03}" for number in range(9)]
     call = {"seeds": seeds, "path": ["-to->", "-to->"], "limit": 700}

@@ -151,11 +151,9 @@ class FederationBackend(BatchGraphDb):
     async def _types(
         self, ids: Sequence[str], known: Mapping[Member, Iterable[Node]] = MappingProxyType({})
     ) -> tuple[dict[str, str], list[str]]:
-        """The types of entities by id; and the names of graphs that do not answer.
+        """The types of canonical ids; and the names of graphs that do not answer.
 
-        Args:
-            ids: Canonical ids.
-            known: The entities that a graph has, which is then not asked.
+        A graph whose entities are known is not asked.
         """
         asked = self._spellings([one for one in self.members if one not in known], ids)
         told = {**known, **dict(await each(asked, lambda one: one.db.get_nodes_batch(asked[one])))}

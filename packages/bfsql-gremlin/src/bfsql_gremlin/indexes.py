@@ -69,13 +69,10 @@ def searched(settings: GremlinSettings) -> list[str]:
 
 
 def _script(index: str, keys: Iterable[str], backend: str | None, schema: JanusGraphSchema) -> str:
-    """The script that creates one index.
+    """The script that creates an index of some properties, which are made if they are missing.
 
-    Args:
-        index: Its name.
-        keys: Its properties, which are made if they are missing.
-        backend: The backend of a mixed index; None for an index of equal values.
-        schema: What is there. Vertices that have one of the properties already are added.
+    Without the backend of a mixed index, it is one of equal values. Vertices that have one of the
+    properties already are added.
     """
     found = list(keys)
     lines = ["graph = g.getGraph(); graph.tx().rollback(); m = graph.openManagement()"]

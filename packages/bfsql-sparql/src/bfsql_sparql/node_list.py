@@ -93,12 +93,9 @@ class NodeList:
     async def _rows(
         self, listing: Listing, cheaper: Listing, omitted: Sequence[str]
     ) -> AsyncGenerator[list[Row]]:
-        """The rows of a listing; all rows of a node are in one part.
+        """The rows of a listing, or of a cheaper one if the store does not answer that in time.
 
-        Args:
-            listing: The listing.
-            cheaper: The listing to use instead if the store does not answer that in time.
-            omitted: The types to report if rows are missing.
+        All rows of a node are in one part. If rows are missing, the omitted types are reported.
         """
         try:
             share = 1.0 if cheaper == listing else FIRST_SHARE

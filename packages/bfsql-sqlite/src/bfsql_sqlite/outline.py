@@ -5,6 +5,7 @@ It is valid as long as nothing else writes to the file, which the header of the 
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import zlib
 from functools import cache
@@ -17,7 +18,7 @@ from bfsql_sqlite import queries
 
 def to_text(outline: Outline, writes: int) -> str:
     """An outline as `of_file` reads it from a file with this number in its header."""
-    text = _adapter().dump_json(outline).decode()
+    text = json.dumps(_adapter().dump_python(outline))  # pydantic writes no lone surrogates
     return _mark(text, writes) + text
 
 
@@ -25,7 +26,7 @@ def of_file(reader: sqlite3.Connection, writes: int) -> Outline | None:
     """The outline that the load of a file kept; None if it did not, or another write followed."""
     ((stored,),) = reader.execute(queries.OUTLINE)
     mark, text = str(stored)[:8], str(stored)[8:]
-    return _adapter().validate_json(text) if mark == _mark(text, writes) else None
+    return _adapter().validate_python(json.loads(text)) if mark == _mark(text, writes) else None
 
 
 @cache

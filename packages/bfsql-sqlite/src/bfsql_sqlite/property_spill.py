@@ -303,10 +303,7 @@ def _orders(
 ) -> tuple[Numbers, Numbers]:
     """Numbers as doubles, and `moment_order`; NaN for values that are not a number or date.
 
-    Args:
-        kinds: By value, in the order of their folded texts.
-        texts: By value.
-        folded: By value.
+    The values are in the order of their folded texts.
     """
     numbers, moments = np.full((2, len(texts)), math.nan)
     start, stop = np.searchsorted(folded, np.array(DIGITS, object))

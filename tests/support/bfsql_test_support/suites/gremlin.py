@@ -18,7 +18,7 @@ from bfsql_test_support.depth import THOROUGH
 from bfsql_test_support.servers.gremlin import GremlinServer
 from bfsql_test_support.suites.agreement import assert_agreed, graphs, values, without_dangling
 from bfsql_test_support.suites.conformance import HoldingSuite, WatchedSuite, closing, texts_of
-from bfsql_test_support.suites.medlit import MedlitSuite, SameMetadata, assert_whole
+from bfsql_test_support.suites.medlit import MedlitSuite, SameGraph, assert_whole
 from bfsql_test_support.suites.shared_load import LoadedTogether
 from bfsql_testing import Kind, never
 from bfsql_testing.conformance import EVERYTHING
@@ -119,7 +119,7 @@ HOSTILE_NAMES = (
 WITHOUT_QUOTES = never("JanusGraph allows no quotation marks and braces in labels.")
 
 
-class GremlinMedlit(MedlitSuite, SameMetadata):
+class GremlinMedlit(MedlitSuite, SameGraph):
     """Medlit on the server of a fixture `server`, of class scope."""
 
     @pytest.fixture(scope="class")

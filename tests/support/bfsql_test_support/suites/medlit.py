@@ -3,7 +3,7 @@
 The module of a store provides the fixture `backend`, open over the records of `medlit_records`,
 and adds tests that are specific to the store:
 
-    class TestMedlit(MedlitSuite, SameMetadata, MisspelledNames):
+    class TestMedlit(MedlitSuite, SameGraph, MisspelledNames):
         \"\"\"In a file.\"\"\"
 """
 
@@ -81,14 +81,6 @@ class MedlitSuite:
         """Predicates of the records in the spelling of the backend."""
         return predicates
 
-    async def test_the_schema_has_19_types_and_16_predicates(
-        self, backend: GraphDbInterface, medlit_records: list[GraphRecord]
-    ) -> None:
-        memory = MemoryBackend(medlit_records)
-        assert await backend.entity_types() == await memory.entity_types()
-        assert await backend.predicates() == self.spelled(await memory.predicates())
-        assert (len(await backend.entity_types()), len(await backend.predicates())) == (19, 16)
-
     async def test_the_outline_counts_nodes_and_relations(
         self, backend: GraphDbInterface, medlit_records: list[GraphRecord]
     ) -> None:
@@ -144,38 +136,26 @@ class MedlitSuite:
 
 
 class SameGraph:
-    """For a store that keeps ids, predicates and evidence unchanged."""
+    """For a store that keeps ids, predicates, metadata and evidence unchanged."""
 
-    async def test_nodes_edges_and_evidence_are_as_in_memory(
-        self, backend: GraphDbInterface, medlit_records: list[GraphRecord]
-    ) -> None:
-        memory = MemoryBackend(medlit_records)
-        ids = [record.id for record in medlit_records if isinstance(record, NodeRecord)]
-        assert sorted(await backend.get_nodes_batch(ids)) == sorted(
-            await memory.get_nodes_batch(ids)
-        )
-        assert await ring(backend, ids) == set(await memory.edges_batch(ids))
-        for entity_id in (DESMOPRESSIN, CUSHING_SYNDROME, PAPER):
-            found = await backend.provenance_for_node(entity_id, 20)
-            assert found == await memory.provenance_for_node(entity_id, 20)
-            assert found["total"] > 0
-
-
-class SameMetadata(SameGraph):
-    """For a store that keeps metadata unchanged as well."""
-
-    async def test_metadata_is_as_in_memory(
+    async def test_nodes_edges_metadata_and_evidence_are_as_in_memory(
         self, backend: GraphDbInterface, medlit_records: list[GraphRecord]
     ) -> None:
         memory = MemoryBackend(medlit_records)
         ids = [record.id for record in medlit_records if isinstance(record, NodeRecord)]
         edges = sorted(await ring(memory, ids))
-        assert await backend.metadata_for_nodes_batch(ids) == await memory.metadata_for_nodes_batch(
-            ids
-        )
-        assert await backend.metadata_for_edges_batch(
-            edges
-        ) == await memory.metadata_for_edges_batch(edges)
+        assert sorted(await ring(backend, ids)) == edges
+        for mine, wanted in (
+            (backend.metadata_for_nodes_batch(ids), memory.metadata_for_nodes_batch(ids)),
+            (backend.metadata_for_edges_batch(edges), memory.metadata_for_edges_batch(edges)),
+        ):
+            assert await mine == await wanted
+        nodes = await backend.get_nodes_batch(ids)
+        assert sorted(nodes) == sorted(await memory.get_nodes_batch(ids))
+        for entity_id in (DESMOPRESSIN, CUSHING_SYNDROME, PAPER):
+            found = await backend.provenance_for_node(entity_id, 20)
+            assert found == await memory.provenance_for_node(entity_id, 20)
+            assert found["total"] > 0
 
 
 class MisspelledNames:

@@ -139,13 +139,9 @@ class WalkList:
     def _rests(
         self, hop: Hop, skip: int, *, backwards: bool = False, again: bool = True
     ) -> Iterator[Walk]:
-        """What follows an arc or, backwards, precedes it, behind some of that.
+        """What follows an arc or, backwards, precedes it, without the first ones.
 
-        Args:
-            hop: The arc.
-            skip: How many to leave out.
-            backwards: Whether walks are followed backwards.
-            again: Whether the step of the arc may be repeated behind it.
+        With `again`, the step of the arc may be repeated behind it.
         """
         walks, (number, place) = self._walks, hop
         layer = walks.layers[number]

@@ -290,14 +290,7 @@ def _check_keys(
     others: Collection[str],
     wrong: Callable[[str], ToolError],
 ) -> None:
-    """Raise an error if an expression names a property that no node has.
-
-    Args:
-        tree: The expression.
-        keys: The keys of nodes; None if they are not known.
-        others: What it may name besides.
-        wrong: Makes the error.
-    """
+    """Raise an error if an expression names neither a known key nor one of the others."""
     if keys is None:
         return
     for part in parts_of(tree):

@@ -272,12 +272,9 @@ class _GraphRag:
         """The places of the edges that refer to a text unit, by the unit's id."""
 
     def records(self, part: str, table: ParquetTable, *, units: bool = False) -> GraphStream:
-        """The nodes of the entities, or the edges and evidence of the relationships.
+        """The nodes of the `entities`, or the edges and evidence of the `relationships`.
 
-        Args:
-            part: `entities` or `relationships`.
-            table: The table.
-            units: Whether the text units will be read.
+        With `units`, the text units will be read.
         """
         named = replace(self._options, id_column=None)
         if part == "entities":
@@ -374,11 +371,9 @@ class _RecordMaker:
         self._entered: dict[str, ColumnAccount] = {}
 
     def record(self, row: Row, written: Row | None = None) -> Any:
-        """The record of a row; errors as with `NodeColumns.record`.
+        """The record of the relevant part of a row, which is `written` if the file has more of it.
 
-        Args:
-            row: The relevant part of the row.
-            written: The row as the file has it, if it has more.
+        Errors are as with `NodeColumns.record`.
         """
         record = self._columns.record(row)
         for column in written or row:

@@ -383,10 +383,7 @@ def _form(
 ) -> type[Columns] | None:
     """What a table is by the usual names of its columns, or by their number without a header.
 
-    Args:
-        table: The table.
-        options: Options for tables.
-        beside: Whether there are other tables, to whose rows its own may refer.
+    It is `beside` others if there are tables to whose rows its own may refer.
     """
     head = table.head if isinstance(table, DelimitedTable) else None
     if head is None and table.path.suffix.lower() not in _PARQUET:

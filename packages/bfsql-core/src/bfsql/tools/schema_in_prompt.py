@@ -152,9 +152,7 @@ def _fork(ways: Mapping[str, Sequence[_Way]], outline: Outline) -> list[_Way]:
 def _calls_from_names(ways: Sequence[_Way], outline: Outline) -> dict[str, dict[str, Any]]:
     """Calls that start at a name and lead to the type of a fork, or from it.
 
-    Args:
-        ways: The ways of one type, each with a different predicate.
-        outline: The conditions on properties.
+    The ways are those of one type, each with a different predicate.
     """
     one, *others = ways
     conditions = [f"[{key}{sign}]" for key, sign in _comparisons(one.start, outline)[:1]]
