@@ -27,7 +27,7 @@ from bfsql.plugins import registry
 from bfsql.settings import BackendSettings
 from bfsql_test_support.servers.folder import folder
 
-DATES = {"valid_from": ["since"], "valid_until": ["until"]}
+DATES: dict[str, Any] = {"valid_from": ["since"], "valid_until": ["until"]}
 FIRST_DAY = date(1990, 1, 1)
 
 
