@@ -12,6 +12,7 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from datetime import date, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from timing import PROCESSOR, WALL, timed
 from bfsql import Limits
 from bfsql.cache import CachedGraphDb
 from bfsql.graph import Graph
-from bfsql.models import EdgeRecord, GraphRecord, NodeRecord
+from bfsql.models import EdgeRecord, GraphRecord, LoadOptions, NodeRecord
 from bfsql.plugins import registry
 from bfsql.settings import BackendSettings
 from bfsql_test_support.servers.folder import folder
@@ -58,7 +59,8 @@ async def _report(store: str, edges: int, turns: int) -> None:
     with ExitStack() as stack:
         name, start = _STORES[store]
         settings, plugin = start(stack), registry.load(name)
-        await plugin.load(settings, hub_with_dates(edges))
+        assert plugin.load is not None
+        await plugin.load(settings, hub_with_dates(edges), LoadOptions())
         backend = await registry.open_backend(name, plugin, settings)
         try:
             for clock in (PROCESSOR, WALL):
@@ -67,7 +69,7 @@ async def _report(store: str, edges: int, turns: int) -> None:
                     at = "1990..2030" if turn % 2 else None
                     cached = CachedGraphDb(backend)  # empty, so that every turn is cold
                     await cached.has_nodes_with(backend.time_keys.keys)
-                    seconds, _ = await timed(lambda at=at: _ask(cached, at, edges), clock)  # noqa: B023
+                    seconds, _ = await timed(partial(_ask, cached, at, edges), clock)
                     await cached.release()
                     took.setdefault(at, []).append(seconds)
                 whole, dated = map(min, took.values())
