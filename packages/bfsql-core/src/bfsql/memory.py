@@ -82,8 +82,9 @@ class MemoryBackend(GraphDbInterface):
         self, query: str, node_types: list[str] | None = None, without: Sequence[str] = ()
     ) -> list[EntityStub]:
         """Search ids, names and synonyms, by `best_matches`."""
-        types, among = set(node_types or ()), self._types.keys() - set(without)
-        labels = {i: self._labels_of(i) for i in among if not types or self._types[i] in types}
+        types, absent = set(node_types or ()), set(without)
+        among = (i for i, kind in self._types.items() if not types or kind in types)
+        labels = {i: self._labels_of(i) for i in among if i not in absent}
         ranked = best_matches(query, labels)[: SEARCH_LIMIT + len(without)]
         return [EntityStub(i, self._types[i], name_of(self._node_metadata[i])) for i in ranked]
 

@@ -45,7 +45,7 @@ def _columns(rows, codes):
     columns = {}
     for key in ("since", "until", PERIODS):
         texts = Numbering()
-        of = lambda row, key=key: NotImplemented if row is None else row[key]
-        every = texts.of([NotImplemented, None, *map(of, rows)], len(rows) + 2)[2:]
+        of = lambda row, key=key: False if row is None else row[key]
+        every = texts.of([False, None, *map(of, rows)], len(rows) + 2)[2:]
         columns[key] = NumberedColumn(every.take(codes), texts.names)
     return columns

@@ -72,7 +72,7 @@ class HeldRings:
         self._backend, self._keys, self._memo = backend, keys, dict[str, Any]()
         self._texts, self._count = [Numbering() for _ in keys], 0
         for one in self._texts:
-            one.of([NotImplemented, None], 2)  # `UNREAD` and `ABSENT`
+            one.of([False, None], 2)  # `UNREAD` and `ABSENT`
         self._edges = np.zeros((1 + len(keys), 0), np.int32)
         """By the number of an edge: the numbers of its predicate and of its texts."""
         self.cache: CachedParts[str] = CachedParts(budget, weigh=_edges)
@@ -125,7 +125,7 @@ class HeldRings:
         numbered, first = self.numbering.rows(rows), self._count
         self._count += len(rows)
         self._edges = grown(self._edges, self._count)
-        unread = (NotImplemented,) * len(self._keys)
+        unread = (False,) * len(self._keys)
         texts = zip(*(row[-1] or unread for row in rows), strict=True)
         found = [one.of(column, len(rows)) for one, column in zip(self._texts, texts, strict=False)]
         self._edges[:, first : self._count] = numbered[:, 1], *found
