@@ -17,6 +17,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from math import inf, isfinite
 from typing import TypeVar
 
 from bfsql import call
@@ -114,26 +115,31 @@ class Budget:
         """Whether there is a budget at all."""
         return self.tokens > 0 or self.most_bytes > 0
 
-    def keeps(self, draft: Draft) -> bool:
-        """Whether the answer fits the budget; it is only written if there is a budget."""
-        return not self.is_bounded or self.holds(draft.text)
-
     def holds(self, text: bytes) -> bool:
         """Whether a text fits the budget."""
-        return self._within(len(text), lambda: self.estimator(text) <= self.tokens)
+        return self.share(text) <= 1
+
+    def share(self, text: bytes) -> float:
+        """How much of the budget a text takes; it fits up to 1."""
+        return self._share(len(text), lambda: self.estimator(text))
+
+    def share_of(self, draft: Draft) -> float:
+        """The same of an answer, which is only written if there is a budget."""
+        return self.share(draft.text) if self.is_bounded else 0.0
 
     def refuses(self, size: int) -> bool:
         """Whether `size` bytes exceed the budget, if a token has 32 bytes or fewer on average."""
-        return not self._within(size, lambda: size <= 32 * self.tokens)
+        return self._share(size, lambda: size / 32) > 1
 
-    def _within(self, size: int, in_tokens: Callable[[], bool]) -> bool:
-        if 0 < self.most_bytes < size:
+    def _share(self, size: int, tokens: Callable[[], float]) -> float:
+        of_bytes = size / self.most_bytes if self.most_bytes > 0 else 0.0
+        if of_bytes > 1:
             call.cut_by("bytes")
-            return False
-        if self.tokens > 0 and not in_tokens():
+            return of_bytes
+        of_tokens = tokens() / self.tokens if self.tokens > 0 else 0.0
+        if of_tokens > 1:
             call.cut_by("tokens")
-            return False
-        return True
+        return max(of_bytes, of_tokens)
 
     def leaves_room(self, records: int) -> bool:
         """Whether the metadata of `records` records should fit."""
@@ -145,7 +151,7 @@ class Budget:
         """The number of leading parts, of `count` parts, that fit; at least 0."""
         if not self.is_bounded or self.holds(text_of(count)):
             return count
-        return max(0, largest(count - 1, lambda n: self.holds(text_of(n))))
+        return max(0, largest(count - 1, lambda n: self.share(text_of(n))))
 
 
 async def fit(pages: Pages, writer: SubgraphWriter, budget: Budget) -> Draft:
@@ -182,7 +188,7 @@ async def _longest_page(pages: Pages, writer: SubgraphWriter, budget: Budget) ->
     may_fit = not budget.refuses(await pages.least_bytes(most))
     if may_fit and (most <= TRIED_WHOLE or not budget.is_bounded):
         whole = Draft(writer, await pages.of(most))
-        if await _keeps(budget, whole):
+        if await _share(budget, whole) <= 1:
             return whole
         most -= 1
     return await _cut(pages, writer, budget, most)
@@ -209,13 +215,13 @@ async def detail(db: GraphDbInterface, pages: Pages, stubs: Draft, budget: Budge
         result = await with_metadata(db, pages, result, writer.stripped)
     else:
         result = await with_node_metadata(db, pages, result)
-        if await _keeps(budget, Draft(writer, result)):
+        if await _share(budget, Draft(writer, result)) <= 1:
             result = await with_edge_metadata(db, pages, result, writer.stripped)
         else:
             result = without_edge_metadata(pages, result)
     result = with_absent_fields(pages, result, writer.stripped)
     whole = Draft(writer, result)
-    if await _keeps(budget, whole):
+    if await _share(budget, whole) <= 1:
         return whole
     if fields:
         facets = pages.facets
@@ -226,7 +232,7 @@ async def detail(db: GraphDbInterface, pages: Pages, stubs: Draft, budget: Budge
             return stubs
         facts = replace(stubs.result.facts, late=result.facts.late)
         of_nodes = replace(result, page=replace(result.page, edge_metadata={}), facts=facts)
-        if not (has_room or await _keeps(budget, Draft(writer, of_nodes))):
+        if not (has_room or await _share(budget, Draft(writer, of_nodes)) <= 1):
             result = without_edge_metadata(pages, of_nodes)
             result = with_absent_fields(pages, result, writer.stripped)
     return await _fewer_metadata(pages, writer, budget, result)
@@ -267,13 +273,13 @@ async def _fewer_with_fields(pages: Pages, whole: Draft, budget: Budget) -> Draf
     return draft
 
 
-async def _keeps(budget: Budget, draft: Draft) -> bool:
-    """Whether an answer fits a budget; a large answer is written in a thread."""
+async def _share(budget: Budget, draft: Draft) -> float:
+    """How much of a budget an answer takes; a large answer is written in a thread."""
     page = draft.result.page
     size = len(page.ids) + len(page.triples)
     if page.node_metadata or page.edge_metadata:
         size += call.held_values()
-    return await off_loop(size, lambda: budget.keeps(draft))
+    return await off_loop(size, lambda: budget.share_of(draft))
 
 
 async def _cut(
@@ -289,12 +295,12 @@ async def _cut(
     size = next(sizes, None)
     try:
         while size is not None:
-            fits = not budget.refuses(await pages.least_bytes(size))
-            if fits:
+            share = inf
+            if not budget.refuses(await pages.least_bytes(size)):
                 draft = Draft(writer, completed(await pages.of(size)))
-                fits = await _keeps(budget, draft)
-                longest = draft if fits else longest
-            size = sizes.send(fits)
+                share = await _share(budget, draft)
+                longest = draft if share <= 1 else longest
+            size = sizes.send(share)
     except StopIteration as end:
         if longest is not None and end.value >= pages.least:
             return longest
@@ -303,16 +309,17 @@ async def _cut(
 
 def _longest(budget: Budget, count: int, draft_of: Callable[[int], Draft]) -> Draft | None:
     """The draft of the largest size up to `count` that fits, or None."""
-    size = largest(count, lambda n: budget.keeps(draft_of(n)), coarse=not budget.tokens)
+    size = largest(count, lambda n: budget.share_of(draft_of(n)), coarse=not budget.tokens)
     return draft_of(size) if size >= 0 else None
 
 
-def largest(count: int, fits: Callable[[int], bool], *, coarse: bool = False) -> int:
-    """The largest number up to `count` for which `fits` holds; -1 if it does not hold even for 0.
+def largest(count: int, share_of: Callable[[int], float], *, coarse: bool = False) -> int:
+    """The largest number up to `count` whose share of a budget is at most 1; -1 without any.
 
     Args:
         count: The largest number to try.
-        fits: A predicate that holds for every number below one for which it holds.
+        share_of: The share of a number, which is at most 1 for every number below one of which it
+            is.
         coarse: Whether a somewhat smaller number is acceptable, as for large answers.
     """
     sizes = _sizes(count, coarse=coarse)
@@ -320,34 +327,38 @@ def largest(count: int, fits: Callable[[int], bool], *, coarse: bool = False) ->
         size = next(sizes)
         while True:
             call.check(late=True)
-            size = sizes.send(fits(size))
+            size = sizes.send(share_of(size))
     except StopIteration as end:
         return int(end.value)
 
 
-def _sizes(count: int, *, coarse: bool) -> Generator[int, bool, int]:
-    """Yield numbers up to `count` to try; the caller sends back whether each one fits.
+def _sizes(count: int, *, coarse: bool) -> Generator[int, float, int]:
+    """Yield numbers up to `count` to try; the caller sends back the share of each.
 
-    Numbers are doubled first, so that those tried stay near those that fit.
+    Numbers grow by a few times first, so that those tried stay near those that fit. The next one is
+    where a line through two shares meets 1, since an answer has about as many bytes for each node;
+    or halfway, if such a number was far off.
 
     Returns:
         The largest number that fits or, with `coarse`, one that is smaller by at most a
         sixteenth; -1 if none fits.
     """
-    least, most, step = -1, count, 1
-    while least < most and step:
-        size = min(least + step, most)
-        if (yield size):
-            least, step = size, 2 * step
-        else:
-            most, step = size - 1, 0
-    while least + (max(least, 0) // 16 if coarse else 0) < most:
-        size = (least + most + 1) // 2
-        if (yield size):
-            least = size
-        else:
-            most = size - 1
-    return least
+    low, high, line, halve = -1, count + 1, list[tuple[int, float]](), coarse
+    while low + (max(low, 0) // 16 if coarse and high <= count else 0) < high - 1:
+        gap, grows = high - low, high > count
+        size = (2 if coarse else 8) * (low + 1) if grows else (low + high) // 2
+        if not halve and len(line) > 1:
+            (x, of_x), (y, of_y) = line[-2:]
+            if of_x != of_y:
+                meets = x + int((1 - of_x) * (y - x) / (of_y - of_x))
+                size = min(size, meets) if grows else meets
+        size = min(max(size, low + 1), high - 1)
+        share = yield size
+        low, high = (size, high) if share <= 1 else (low, size)
+        if isfinite(share):
+            line.append((size, share))
+        halve = coarse or not (grows or halve or 2 * (high - low) <= gap)
+    return low
 
 
 def without_large_values(
