@@ -38,7 +38,7 @@ need five.
 """
 SMALL = 1_000
 """Number of edges or nodes up to which work is never heavy, and not counted: it takes 1 ms."""
-STEPS = 10
+STEPS = 20
 """Turns of the loop between two pieces of work on it, in which a small call is mostly done."""
 LATE_SECONDS = 0.4
 """Time after the deadline for work in a thread, such as writing what was read before it."""
