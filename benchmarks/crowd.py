@@ -1,11 +1,13 @@
 """How many calls a server answers, and how long small ones take beside large ones.
 
     nox -s benchmarks -- crowd [--workers 2] [--seconds 5] [--rounds 4] [GRAPH ...]
+    nox -s benchmarks -- crowd --beside
 
 measures calls a second and memory, by graph and by size of answers, of one process and of several
-workers in turns: 10000 or 100000 nodes, with ten times as many edges.
+workers in turns: 10000 or 100000 nodes, with ten times as many edges. `--beside` measures small
+calls on one graph of a server while eight clients ask for the hub of another.
 
-python crowd.py URL SEED             asks for one hop of the seed repeatedly, until it is terminated
+python crowd.py URL SEED CLIENTS     each client asks for one hop of the seed, until terminated
 python crowd.py URL SECONDS FILE     makes the calls of the file on 16 connections; prints how many
 """
 
@@ -47,30 +49,38 @@ CONNECTIONS = 16
 NO_BOUNDS = {"BFSQL_MAX_NODES": "1000000000", "BFSQL_MAX_EDGES": "1000000000"}
 
 
-async def report(graph: Path, hub: str, few: Sequence[str]) -> None:
-    """Time small questions of many clients, with and without one more that asks for the hub.
+async def report(
+    graph: Path, hub: str, few: Sequence[str], other: Path | None = None, asking: int = 1
+) -> None:
+    """Time small questions of many clients, with and without more that ask for the hub.
 
     Args:
         graph: The file to serve.
         hub: Its hub.
         few: Nodes with few edges. None is asked for twice, so that no answer is cached.
+        other: Another graph of the same server, whose hub is asked for.
+        asking: Number of clients that ask for the hub.
     """
     print(f"\n{CLIENTS} clients over HTTP ask 1 hop      median   1 of 100 is slower   slowest")
     left = iter(few)
     late: dict[bool, float] = {}
-    with _server(graph) as (url, _):
+    with _server(graph, *([str(other)] if other else [])) as (first, _):
+        root, url, of_hub = "/".join(first.split("/")[:3]), first, first
+        if other:
+            url, of_hub = (f"{root}/mcp/{one.stem}" for one in (graph, other))
         await _crowd(url, [next(left) for _ in range(CLIENTS)])  # warm-up: imports, statements
         for _ in range(PASSES):
             for with_hub in (False, True):
                 seeds = [next(left) for _ in range(CLIENTS * QUESTIONS)]
-                with _asking_for(url, hub if with_hub else None) as answers:
+                with _asking_for(of_hub, hub if with_hub else None, asking) as answers:
                     took = sorted(await _crowd(url, seeds))
                 slow = took[-1 - len(took) // 100]
                 late[with_hub] = min(slow, late.get(with_hub, slow))
-                what = f"and one the hub: {len(answers)} answers" if with_hub else "alone"
+                what = f"and {asking} the hub: {len(answers)} answers" if with_hub else "alone"
                 figures = (seconds * 1000 for seconds in (median(took), slow, took[-1]))
                 print("{:32}{:8.1f} ms{:18.1f} ms{:7.1f} ms".format(what, *figures))
-    print(f"{(late[True] - late[False]) * 1000:.0f} ms more, the better passes (goal: 100)")
+    more, ratio = (late[True] - late[False]) * 1000, late[True] / late[False]
+    print(f"{more:.0f} ms more, {ratio:.1f} x, the better passes (goal: 100; of another graph 2 x)")
 
 
 def main(arguments: list[str]) -> None:
@@ -80,7 +90,11 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=5, help="of each round")
     parser.add_argument("--rounds", type=int, default=4, help="of each kind of server, in turns")
+    parser.add_argument("--beside", action="store_true", help="small calls beside large ones")
     given = parser.parse_args(arguments)
+    if given.beside:
+        _beside(20_000)
+        return
     print("nodes   answer     workers   calls/s   CPU ms a call   memory MB   times one process")
     for nodes in given.graphs:
         with TemporaryDirectory(prefix="bfsql-bench-") as folder:
@@ -88,6 +102,17 @@ def main(arguments: list[str]) -> None:
             records = heavy_tailed(nodes, 10 * nodes, nodes // 10)
             asyncio.run(sqlite_load(SqliteSettings(path=graph), records))
             _measure(graph, nodes, given.workers, given.seconds, given.rounds)
+
+
+def _beside(nodes: int) -> None:
+    """Report small questions on a graph beside eight clients at the hub of an equal one."""
+    with TemporaryDirectory(prefix="bfsql-bench-") as folder:
+        graphs = [Path(folder) / name for name in ("small.db", "large.db")]
+        for graph in graphs:
+            records = heavy_tailed(nodes, 10 * nodes, nodes * 17 // 20)
+            asyncio.run(sqlite_load(SqliteSettings(path=graph), records))
+        few = [name_of(number) for number in range(nodes // 4, nodes)]
+        asyncio.run(report(graphs[0], HUB, few, graphs[1], asking=8))
 
 
 def _questions(nodes: int) -> dict[str, list[dict[str, Any]]]:
@@ -172,7 +197,7 @@ async def _as_many_as_possible(url: str, seconds: float, questions: Sequence[Any
 @contextmanager
 def _server(graph: Path, *options: str) -> Iterator[tuple[str, int]]:
     """The URL of `bfsql serve` over HTTP, and its process."""
-    command = [sys.executable, "-m", "bfsql", "serve", "--path", str(graph), *options]
+    command = [sys.executable, "-m", "bfsql", "serve", str(graph), *options]
     command += ["--transport", "http", "--port", "0", "--max-calls-per-client", "64"]
     environment = os.environ | NO_BOUNDS
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as server:
@@ -185,13 +210,13 @@ def _server(graph: Path, *options: str) -> Iterator[tuple[str, int]]:
 
 
 @contextmanager
-def _asking_for(url: str, seed: str | None) -> Iterator[list[str]]:
-    """Run a client process that asks for the seed; at the end the list has a line per answer."""
+def _asking_for(url: str, seed: str | None, clients: int) -> Iterator[list[str]]:
+    """Run a process whose clients ask for the seed; at the end the list has a line per answer."""
     answers: list[str] = []
     if seed is None:
         yield answers
         return
-    command = [sys.executable, __file__, url, seed]
+    command = [sys.executable, __file__, url, seed, str(clients)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as client:
         assert client.stdout
         client.stdout.readline()  # it has started
@@ -222,19 +247,22 @@ async def _crowd(url: str, seeds: Sequence[str]) -> list[float]:
     return [seconds for one in lists for seconds in one]
 
 
-async def _again_and_again(url: str, seed: str) -> None:
-    async with Client(url, read_timeout_seconds=600) as session:
-        print("begun", flush=True)
-        while True:
-            answer = await session.call_tool("bfs_query", {"seeds": [seed], "max_hops": 1})
-            if answer.is_error:
-                raise SystemExit(str(answer.content))
-            print("answered", flush=True)
+async def _again_and_again(url: str, seed: str, clients: int) -> None:
+    async def client() -> None:
+        async with Client(url, read_timeout_seconds=600) as session:
+            print("begun", flush=True)
+            while True:
+                answer = await session.call_tool("bfs_query", {"seeds": [seed], "max_hops": 1})
+                if answer.is_error:
+                    raise SystemExit(str(answer.content))
+                print("answered", flush=True)
+
+    await asyncio.gather(*(client() for _ in range(clients)))
 
 
 if __name__ == "__main__":
-    if sys.argv[3:]:
+    if Path(sys.argv[3]).exists():
         asked = json.loads(Path(sys.argv[3]).read_text())
         print(asyncio.run(_as_many_as_possible(sys.argv[1], float(sys.argv[2]), asked)))
     else:
-        asyncio.run(_again_and_again(sys.argv[1], sys.argv[2]))
+        asyncio.run(_again_and_again(sys.argv[1], sys.argv[2], int(sys.argv[3])))
