@@ -187,7 +187,10 @@ def test_on_the_command_line(path: Path, answers: Any, errors: Any, answer_forma
             for label, (arguments, *_) in WRONG.items()
         }
         assert {(one.exit_code, one.stdout) for one in wrong.values()} == {(2, "")}
+        on_it = " On the command line, path is --step."  # said where an error speaks of path
         told = {label: one.stderr.removesuffix("\n") for label, one in wrong.items()}
+        assert any(on_it in error for error in told.values())
+        told = {label: error.replace(on_it, "") for label, error in told.items()}
         assert differing(told, errors) == []
 
 

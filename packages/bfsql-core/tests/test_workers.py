@@ -6,6 +6,7 @@ import threading
 import time
 from contextvars import ContextVar
 from typing import Self
+from weakref import ref
 
 import pytest
 
@@ -167,10 +168,12 @@ async def test_a_small_call_waits_for_one_piece_of_all_medium_work():
 
 
 def test_an_event_loop_that_has_ended_is_not_kept():
-    async def medium() -> None:
+    async def medium() -> ref[asyncio.AbstractEventLoop]:
         work = (workers.off_loop(workers.SMALL + 1, list) for _ in range(3))
         await asyncio.gather(*work)
+        assert asyncio.get_running_loop() in workers._turns
+        return ref(asyncio.get_running_loop())
 
-    asyncio.run(medium())
+    ended = asyncio.run(medium())
     gc.collect()
-    assert not any(loop.is_closed() for loop in workers._turns)
+    assert ended() is None
