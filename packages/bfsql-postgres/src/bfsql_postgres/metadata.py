@@ -69,8 +69,7 @@ def _columns(
 ) -> dict[str, Sequence[Any]]:
     """The values of keys in columns, if no row decides what they are; empty otherwise."""
     if [one.role for one in fields] == ["lifted"]:
-        # One list is read in a third of the time of its items.
-        objects = decode(f"[{','.join('{}' if text is None else text for text in columns[0])}]")
+        objects = [{} if text is None else decode(text) for text in columns[0]]
         are_all = {dict}.issuperset(map(type, objects))
         return {key: [one.get(key) for one in objects] for key in keys} if are_all else {}
     own = {
